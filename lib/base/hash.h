@@ -1,0 +1,24 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mm {
+
+/// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78, as iSCSI RFC 3720): SSE4.2 instruction where the CPU has it, table
+/// otherwise; both give the same value. `seed` is the CRC of what came before, so blocks can be chained.
+uint32_t crc32c(std::span<const std::byte> bytes, uint32_t seed = 0);
+inline uint32_t crc32c(std::string_view text, uint32_t seed = 0) {
+  return crc32c(std::as_bytes(std::span(text.data(), text.size())), seed);
+}
+
+/// XXH3, 64 and 128 bits (xxHash). Not for secrets.
+uint64_t xxh3_64(std::span<const std::byte> bytes, uint64_t seed = 0);
+uint64_t xxh3_64(std::string_view text, uint64_t seed = 0);
+/// 32 lower-case hexadecimal digits, most significant first.
+std::string xxh3_128_hex(std::span<const std::byte> bytes);
+std::string xxh3_128_hex(std::string_view text);
+
+}  // namespace mm

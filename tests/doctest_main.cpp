@@ -1,0 +1,3 @@
+// One main for all test programs.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
