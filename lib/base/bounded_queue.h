@@ -7,8 +7,9 @@
 
 namespace mm {
 
-/// Blocking first-in first-out queue of at most `capacity` items, for any number of producers and consumers. `close` wakes all:
-/// pushes then return false, pops drain what is left and then return nothing.
+/// Blocking first-in first-out queue of at most `capacity` items, for any number of producers and
+/// consumers. `close` wakes all: pushes then return false, pops drain what is left and then return
+/// nothing.
 template <typename T>
 class BoundedQueue {
  public:

@@ -9,17 +9,20 @@
 
 namespace mm {
 
-/// Whole file as bytes. Throws IoError with the path and errno's text; DataError if it is larger than `max_bytes`.
+/// Whole file as bytes. Throws IoError with the path and errno's text; DataError if it is larger
+/// than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, uint64_t max_bytes = uint64_t{1} << 32);
 
-/// Law 4 for one file: writes `path`.tmp.<pid>, fsyncs it, renames, fsyncs the directory. Readers see the old or the new
-/// content, never a part. Throws IoError; on failure the temporary file is removed and `path` is as before.
+/// Law 4 for one file: writes `path`.tmp.<pid>, fsyncs it, renames, fsyncs the directory. Readers
+/// see the old or the new content, never a part. Throws IoError; on failure the temporary file is
+/// removed and `path` is as before.
 void write_file_atomic(const std::filesystem::path& path, std::string_view content);
 
 /// fsync of a directory entry table, so that renames in it are durable. Throws IoError.
 void fsync_directory(const std::filesystem::path& directory);
 
-/// A file open for positioned reads or sequential writes; closes itself. Not thread-safe for writes; `read_at` is.
+/// A file open for positioned reads or sequential writes; closes itself. Not thread-safe for
+/// writes; `read_at` is.
 class File {
  public:
   static File open_read(const std::filesystem::path& path);
@@ -54,7 +57,9 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   MappedFile(const MappedFile&) = delete;
   ~MappedFile();
-  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_bytes_}; }
+  std::span<const std::byte> bytes() const {
+    return {static_cast<const std::byte*>(data_), size_bytes_};
+  }
 
  private:
   void* data_ = nullptr;

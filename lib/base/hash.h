@@ -7,12 +7,18 @@
 
 namespace mm {
 
-/// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78, as iSCSI RFC 3720): SSE4.2 instruction where the CPU has it, table
-/// otherwise; both give the same value. `seed` is the CRC of what came before, so blocks can be chained.
+/// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78, as iSCSI RFC 3720): SSE4.2 instruction
+/// where the CPU has it, table otherwise; both give the same value. `seed` is the CRC of what came
+/// before, so blocks can be chained.
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t seed = 0);
 inline uint32_t crc32c(std::string_view text, uint32_t seed = 0) {
   return crc32c(std::as_bytes(std::span(text.data(), text.size())), seed);
 }
+
+namespace detail {
+/// The table version, for CPUs without the instruction and as the reference of the other.
+uint32_t crc32c_portable(std::span<const std::byte> bytes, uint32_t seed);
+}  // namespace detail
 
 /// XXH3, 64 and 128 bits (xxHash). Not for secrets.
 uint64_t xxh3_64(std::span<const std::byte> bytes, uint64_t seed = 0);

@@ -6,7 +6,8 @@
 
 namespace mm {
 
-/// `text` safe inside an HTML element or a quoted attribute: & < > " ' become entities, control characters a replacement mark.
+/// `text` safe inside an HTML element or a quoted attribute: & < > " ' become entities, control
+/// characters a replacement mark.
 std::string html_escape(std::string_view text);
 
 /// RFC 4648 base 64 with padding, for data: URIs.

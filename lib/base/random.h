@@ -5,8 +5,9 @@
 
 namespace mm {
 
-/// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
-/// A draw is a pure function of (key, counter): no state, nothing to save, the same on every rank and layout (law 1).
+/// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+/// 1, 2, 3", SC 2011). A draw is a pure function of (key, counter): no state, nothing to save, the
+/// same on every rank and layout (law 1).
 class Philox {
  public:
   /// The usual way in: streams are told apart by seed and purpose ("init", "shuffle", "noise").
