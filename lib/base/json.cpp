@@ -140,6 +140,11 @@ class Builder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view origin, const JsonLimits& limits) {
+  // nlohmann's lexer takes a zero byte for the end of the text and would accept whatever follows.
+  const size_t zero_at = text.find('\0');
+  if (zero_at != std::string_view::npos) {
+    throw DataError("{}: byte {}: invalid JSON: zero byte", origin, zero_at);
+  }
   const char* begin = text.data();
   const char* position = begin;
   Builder builder(limits);
