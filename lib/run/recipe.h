@@ -1,0 +1,92 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/json.h"
+
+namespace mm::run {
+
+/// The three parts that freezing and learning rates speak of, as recipes spell them.
+inline const std::vector<std::string> kParts{"vision", "projector", "language"};
+
+/// [model]: either `from` (a Hugging Face LLaVA directory, or a run of ours) or sizes for a start from scratch.
+struct ModelRecipe {
+  std::string family = "llava";
+  std::filesystem::path from;       ///< Hugging Face directory; empty: the sizes below
+  struct Vision {
+    int64_t hidden = 128, layers = 4, heads = 4, mlp = 512, patch = 8, image_side = 64, feature_layer = -2;
+  } vision;
+  struct Language {
+    int64_t hidden = 192, layers = 4, heads = 4, kv_heads = 2, mlp = 512;
+    double rope_theta = 10000;
+    bool tied_head = false;
+  } language;
+  double init_std = 0.02;
+};
+
+/// The learning rate over a stage: warm-up, then constant, cosine or warm-up-stable-decay (lib/optim/schedule.h).
+struct ScheduleRecipe {
+  std::string kind = "cosine";
+  int64_t warmup_steps = 0;
+  int64_t decay_steps = 0;          ///< wsd
+  double min_ratio = 0;             ///< of the base rate
+};
+
+struct AugmentRecipe {
+  int64_t shift_pixels = 0;
+  double flip_probability = 0;
+  double brightness = 0;
+};
+
+/// One [[stage]]: what is trained, on what, for how long.
+struct StageRecipe {
+  std::string name;
+  std::filesystem::path data;       ///< a data set that mmshard packed
+  std::vector<std::string> train;   ///< parts; the others are frozen and cost nothing
+  int64_t steps = 0;
+  int64_t sequence_length = 0;      ///< tokens of a pack at most
+  int64_t packs_per_step = 0;       ///< global batch
+  int64_t max_images = 0;           ///< of a pack, 0: no cap
+  bool pack = true;                 ///< false: one sample a pack
+  std::map<std::string, double> lr; ///< base rate of each trained part
+  ScheduleRecipe schedule;
+  double weight_decay = 0;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double clip_norm = 1.0;           ///< 0: none
+  AugmentRecipe augment;
+};
+
+/// A whole recipe, checked. docs/recipes.md lists every key with type, default and meaning.
+struct Recipe {
+  std::filesystem::path path;
+  uint64_t seed = 0;
+  std::filesystem::path init_from;  ///< run or checkpoint whose weights training starts from
+  ModelRecipe model;
+  std::string compute;              ///< "auto" (bf16 where the CPU has it), "fp32", "bf16", "float64"
+  std::string backend;              ///< "gloo"
+  double comm_timeout_s = 60;
+  int64_t bucket_mib = 4;           ///< gradient bucket
+  int64_t checkpoint_every = 0;     ///< steps; 0: only at stage ends
+  int64_t checkpoint_keep = 2;
+  int64_t log_every = 10;
+  int64_t loader_threads = 1, loader_prefetch = 4;
+  double bad_sample_limit = 0.001;  ///< share of samples that may fail at read time
+  std::vector<StageRecipe> stages;
+  std::string resolved;             ///< TOML text of every key, defaults included
+
+  int64_t total_steps() const;
+  /// Stage index and step within it for a global step in [0, total_steps()]; the total maps to the end of the last stage.
+  std::pair<size_t, int64_t> locate(int64_t global_step) const;
+};
+
+/// Reads and checks `path` with `--set a.b=c` overrides. Throws UsageError with file, line, column and the nearest known key.
+Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides);
+
+/// The keys whose change makes a saved state useless or misleading (model sizes, seed, stages' data and batch), as JSON; stored with
+/// checkpoints and compared on resume.
+Json resume_contract(const Recipe& recipe);
+
+}  // namespace mm::run

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Sets up as quickstart.sh does, then runs all tests.
+#
+#   scripts/test.sh [--long] [ctest arguments]
+#
+# --long  also what takes hours: three seeds of the quick start with their scores, kill campaigns, long fuzzing.
+# The LibTorch-free modules are built and tested a second time under address and undefined-behaviour sanitizers.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+long=0
+if [ "${1:-}" = --long ]; then long=1; shift; fi
+build=${MM_BUILD_DIR:-build}
+export LSAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
+
+scripts/bootstrap.sh
+MM_BUILD_DIR=$build-sanitize MM_CMAKE_ARGS="-DMM_TORCH=OFF -DMM_CUDA=OFF -DMM_SANITIZE=address,undefined" scripts/bootstrap.sh
+
+status=0
+ctest --test-dir "$build-sanitize" --output-on-failure --no-tests=error -j "$(nproc)" "$@" || status=$?
+if [ "$long" = 1 ]; then
+  MM_LONG=1 scripts/long-tests.sh || status=$?
+fi
+# Last, so that the closing line is that of the whole suite.
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" "$@" || status=$?
+exit "$status"
