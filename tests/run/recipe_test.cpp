@@ -1,0 +1,112 @@
+#include "lib/run/recipe.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "lib/base/error.h"
+
+namespace fs = std::filesystem;
+using namespace mm::run;
+
+namespace {
+
+constexpr const char* kGood = R"(
+[run]
+seed = 7
+[model.language]
+hidden = 32
+heads = 4
+[[stage]]
+name = "warm"
+data = "sets/names"
+train = ["language"]
+steps = 10
+sequence_length = 64
+packs_per_step = 2
+lr = { language = 1e-3 }
+[[stage]]
+name = "all"
+data = "sets/pictures"
+steps = 5
+sequence_length = 128
+packs_per_step = 2
+lr = { vision = 1e-4, projector = 1e-3, language = 1e-4 }
+)";
+
+struct RecipeFile {
+  fs::path path = fs::temp_directory_path() / ("mm_recipe_test_" + std::to_string(::getpid()) + ".toml");
+  explicit RecipeFile(const std::string& text) { std::ofstream(path) << text; }
+  ~RecipeFile() { fs::remove(path); }
+};
+
+std::string message(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  RecipeFile file(text);
+  try {
+    read_recipe(file.path, overrides);
+  } catch (const mm::Error& error) {
+    CHECK(error.exit_code() == mm::ExitCode::kUsage);
+    const std::string what = error.what();
+    CHECK(what.find('\n') == std::string::npos);
+    return what;
+  }
+  return "";
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("read_recipe: values, defaults and stage borders") {
+  RecipeFile file(kGood);
+  const Recipe recipe = read_recipe(file.path, {"stage.warm.steps=12"});
+  CHECK(recipe.seed == 7);
+  CHECK(recipe.total_steps() == 17);
+  CHECK(recipe.locate(0) == std::pair<size_t, int64_t>{0, 0});
+  CHECK(recipe.locate(11) == std::pair<size_t, int64_t>{0, 11});
+  CHECK(recipe.locate(12) == std::pair<size_t, int64_t>{1, 0});
+  CHECK(recipe.locate(17) == std::pair<size_t, int64_t>{1, 5});
+  CHECK(recipe.stages[0].data == fs::temp_directory_path() / "sets/names");
+  CHECK(recipe.stages[1].train == kParts);
+  CHECK(recipe.model.language.mlp == 96);
+}
+
+TEST_CASE("read_recipe: what it resolved reads the same") {
+  RecipeFile file(kGood);
+  const Recipe first = read_recipe(file.path, {});
+  RecipeFile again(first.resolved);
+  const Recipe second = read_recipe(again.path, {});
+  CHECK(second.resolved == first.resolved);
+  CHECK(resume_contract(second) == resume_contract(first));
+}
+
+TEST_CASE("read_recipe: an unknown key names its place and the nearest key") {
+  const std::string what = message(with(kGood, "packs_per_step = 2", "packs_per_stepp = 2"));
+  CHECK(what.find(":13:1: ") != std::string::npos);
+  CHECK(what.find("packs_per_step") != std::string::npos);
+}
+
+TEST_CASE("read_recipe: wrong type, range, word and missing keys say what was expected") {
+  CHECK(message(with(kGood, "steps = 10", "steps = \"ten\"")).find("expected an integer") != std::string::npos);
+  CHECK(message(with(kGood, "steps = 10", "steps = 0")).find("stage.0.steps") != std::string::npos);
+  CHECK(message(with(kGood, "name = \"warm\"\n", "")).find("name") != std::string::npos);
+  CHECK(message(with(kGood, "\"language\"]", "\"langage\"]")).find("expected vision, projector or language") != std::string::npos);
+  CHECK(message(with(kGood, "lr = { language = 1e-3 }\n", "")).find("language") != std::string::npos);
+  CHECK(message(with(kGood, "heads = 4", "heads = 5")).find("5 heads do not divide hidden = 32") != std::string::npos);
+  CHECK(message(with(kGood, "\"all\"", "\"warm\"")).find("two stages are named") != std::string::npos);
+  CHECK(message("[run]\nseed = 1\n").find("no [[stage]]") != std::string::npos);
+  CHECK(message(kGood, {"stage.0.lr.vision=1"}).find("vision") != std::string::npos);
+  CHECK(message("[run\n").find(":1:") != std::string::npos);
+}
+
+TEST_CASE("resume_contract: a change of batch shows, a change of logging does not") {
+  RecipeFile file(kGood);
+  const mm::Json base = resume_contract(read_recipe(file.path, {}));
+  CHECK(resume_contract(read_recipe(file.path, {"run.log_every=3"})) == base);
+  CHECK(resume_contract(read_recipe(file.path, {"stage.0.packs_per_step=4"})) != base);
+}
