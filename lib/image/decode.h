@@ -1,0 +1,46 @@
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/image/image.h"
+#include "lib/image/probe.h"
+
+namespace mm::image {
+
+/// Turn pixels by the file's orientation tag, or leave them as stored.
+enum class Orient { kApply, kIgnore };
+/// What stands behind transparent pixels. `kDrop` keeps the colour that is hidden under zero alpha.
+enum class Alpha { kWhite, kBlack, kDrop };
+
+/// "apply" "ignore"; "white" "black" "drop". Nothing for other words.
+std::optional<Orient> orient_from_name(std::string_view name);
+std::optional<Alpha> alpha_from_name(std::string_view name);
+
+struct DecodeOptions {
+  Orient orient = Orient::kApply;
+  Alpha alpha = Alpha::kWhite;
+  Limits limits;
+};
+
+struct Decoded {
+  Image image;
+  Header header;
+  std::vector<std::string>
+      notes;  ///< harmless oddities: "icc ignored", "trailing bytes: 200", "png: iCCP: ..."
+};
+
+/// Decodes a whole JPEG or PNG file to upright 8-bit RGB. JPEG: accurate integer DCT, fancy
+/// upsampling; CMYK and YCCK by the product form R = C*K/255 on inverted samples. PNG: 16-bit
+/// samples become round(v/257), palettes and tRNS are expanded, alpha is composited: out =
+/// round((c*a + background*(255-a)) / 255). Colour profiles and gamma are ignored. All or nothing:
+/// any sign of damage is a failure, never a partial picture. Memory grows with the rows that were
+/// really decoded. Thread-safe. Failure kinds are those of `probe`; libjpeg's premature end counts
+/// as "truncated".
+Result<Decoded> decode(std::span<const std::byte> file, const DecodeOptions& options = {});
+
+}  // namespace mm::image

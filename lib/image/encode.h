@@ -1,0 +1,20 @@
+#pragma once
+#include <string>
+
+#include "lib/image/image.h"
+
+namespace mm::image {
+
+struct JpegOptions {
+  int quality = 95;          ///< 1..100, libjpeg's scale
+  bool full_chroma = false;  ///< 4:4:4 instead of 4:2:0
+};
+
+/// A whole JPEG file, baseline, accurate DCT, optimised tables: equal bytes for equal pictures and
+/// library version. Throws InternalError on an empty picture.
+std::string encode_jpeg(const Image& image, const JpegOptions& options = {});
+
+/// A whole PNG file: 8-bit RGB, lossless. `level` is zlib's, 0..9.
+std::string encode_png(const Image& image, int level = 6);
+
+}  // namespace mm::image
