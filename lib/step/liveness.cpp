@@ -1,0 +1,28 @@
+#include "lib/step/liveness.h"
+
+namespace mm::step {
+
+Liveness liveness(const Program& program) {
+  const int count = static_cast<int>(program.list.size());
+  Liveness live{std::vector<std::vector<model::Slot>>(count), std::vector<uint8_t>(count, 0)};
+  // Backwards through the list: the first use met is the last.
+  std::vector<std::vector<uint8_t>> used(program.micro_batches,
+                                         std::vector<uint8_t>(program.slots, 0));
+  std::vector<uint8_t> batch_used(program.micro_batches, 0);
+  for (int i = count - 1; i >= 0; --i) {
+    const Instruction& instruction = program.list[i];
+    if (instruction.op != Op::kForward) continue;
+    const SegmentRow& row = program.segments[instruction.segment];
+    for (const std::vector<model::Slot>* slots : {&row.in, &row.out}) {
+      for (model::Slot slot : *slots) {
+        if (!used[instruction.micro_batch][slot]) live.free_slots[i].push_back(slot);
+        used[instruction.micro_batch][slot] = 1;
+      }
+    }
+    live.free_batch[i] = !batch_used[instruction.micro_batch];
+    batch_used[instruction.micro_batch] = 1;
+  }
+  return live;
+}
+
+}  // namespace mm::step
