@@ -5,13 +5,15 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "lib/model/batch.h"
 
-// The joints of every model: slots, segments, boundaries, blocks. docs/architecture.md tells the story; PROGRAM order is
-// blocks -> instructions (lib/step). A segment is local computation under autograd, detached at both ends.
+// The joints of every model: slots, segments, boundaries, blocks. docs/architecture.md tells the
+// story; PROGRAM order is blocks -> instructions (lib/step). A segment is local computation under
+// autograd, detached at both ends.
 namespace mm::model {
 
 /// Index of a named value that travels between segments (row of Model::slots).
@@ -19,7 +21,8 @@ using Slot = int;
 /// Index of a parameter (row of Model::params).
 using ParamId = int;
 
-/// How a slot or its gradient lies on a mesh axis (tensor, context, ...). Data parallel keeps all slots whole.
+/// How a slot or its gradient lies on a mesh axis (tensor, context, ...). Data parallel keeps all
+/// slots whole.
 enum class Placement { kWhole, kSplit, kPartial };
 enum class Axis { kData, kTensor, kContext, kPipeline };
 
@@ -31,16 +34,17 @@ enum class Init { kNormal, kZeros, kOnes, kXavierUniform };
 
 /// A parameter as its block declares it.
 struct ParamSpec {
-  std::string name;                 ///< Hugging Face name, as on disk
-  std::vector<int64_t> shape;       ///< global shape
+  std::string name;            ///< Hugging Face name, as on disk
+  std::vector<int64_t> shape;  ///< global shape
   Part part = Part::kLanguage;
-  bool decay = false;               ///< weight decay applies (two or more dimensions)
+  bool decay = false;  ///< weight decay applies (two or more dimensions)
   Init init = Init::kNormal;
-  double init_std = 0.02;           ///< for kNormal
-  int split_dim = -1;               ///< dimension that the tensor axis splits, -1: whole
+  double init_std = 0.02;  ///< for kNormal
+  int split_dim = -1;      ///< dimension that the tensor axis splits, -1: whole
 };
 
-/// Read access to the compute copies of parameters; reached by handle so that storage may come and go below autograd.
+/// Read access to the compute copies of parameters; reached by handle so that storage may come and
+/// go below autograd.
 class ParamView {
  public:
   virtual ~ParamView() = default;
@@ -52,7 +56,8 @@ class ParamView {
 class GradSink {
  public:
   virtual ~GradSink() = default;
-  /// Adds `grad` (any float dtype, the parameter's shape). Ascending micro-batch order per parameter is the caller's duty.
+  /// Adds `grad` (any float dtype, the parameter's shape). Ascending micro-batch order per
+  /// parameter is the caller's duty.
   virtual void add(ParamId id, const at::Tensor& grad) = 0;
 };
 
@@ -62,13 +67,16 @@ struct KvCache;
 struct SegmentContext {
   const ParamView& params;
   const Batch& batch;
-  KvCache* kv_cache = nullptr;      ///< set in generation only: keys and values of earlier tokens
+  KvCache* kv_cache = nullptr;  ///< set in generation only: keys and values of earlier tokens
 };
 
-/// FLOPs (2 per multiply-add) and bytes of one segment for a micro-batch of the given sizes; padding is not counted.
+/// FLOPs (2 per multiply-add) and bytes of one segment for a micro-batch of the given sizes;
+/// padding is not counted.
 struct SegmentCost {
   double forward_flops = 0;
-  double saved_bytes = 0;           ///< activations kept for the backward
+  double attention_flops =
+      0;  ///< part of forward_flops without weights: its backward costs 2x whatever is frozen
+  double saved_bytes = 0;  ///< activations kept for the backward
 };
 
 /// Local computation, no communication. Inputs arrive detached; outputs leave detached.
@@ -77,7 +85,8 @@ struct Segment {
   std::vector<Slot> in, out;
   std::vector<ParamId> params;
   /// Returns one tensor per `out`. Runs under autograd in training, without in evaluation.
-  std::function<std::vector<at::Tensor>(const SegmentContext&, std::span<const at::Tensor>)> forward;
+  std::function<std::vector<at::Tensor>(const SegmentContext&, std::span<const at::Tensor>)>
+      forward;
   std::function<SegmentCost(const Sizes&)> cost;
   /// `out[0]` is a scalar sum of losses; the program seeds its backward with 1 / global targets.
   bool yields_loss = false;
@@ -92,27 +101,38 @@ struct Boundary {
 
 using Step = std::variant<Segment, Boundary>;
 
-/// The unit of pipeline stages, FSDP units and recompute: one ViT layer, the projector, one decoder layer, the head.
+/// The unit of pipeline stages, FSDP units and recompute: one ViT layer, the projector, one decoder
+/// layer, the head.
 struct Block {
   std::string name;
   Part part = Part::kLanguage;
   std::vector<Step> steps;
 };
 
-/// A model as a list of blocks over shared tables of slots and parameters. Block order is program order.
+/// A model as a list of blocks over shared tables of slots and parameters. Block order is program
+/// order.
 struct Model {
   std::vector<std::string> slots;
   std::vector<ParamSpec> params;
   std::vector<Block> blocks;
-  Slot loss_slot = -1;              ///< scalar sum of target losses
-  Slot logits_slot = -1;            ///< [tokens, vocab], written by the head only when Batch::want_logits
+  Slot loss_slot = -1;    ///< scalar sum of target losses
+  Slot logits_slot = -1;  ///< [tokens, vocab], written by the head only when Batch::want_logits
 
   Slot add_slot(std::string name);
   ParamId add_param(ParamSpec spec);
 };
 
-/// Whether a gradient must flow into `slot`: some trainable parameter lies on its producing side. Static: from `trainable`
-/// (one flag per parameter), never from tensors. Frozen prefixes therefore cost no backward.
+/// Whether a gradient must flow into `slot`: some trainable parameter lies on its producing side.
+/// Static: from `trainable` (one flag per parameter), never from tensors. Frozen prefixes therefore
+/// cost no backward.
 std::vector<bool> slots_needing_grad(const Model& model, const std::vector<bool>& trainable);
+
+/// One flag per parameter: whether some segment reads it. The others (ViT layers behind the feature
+/// layer) are kept and saved, get no gradient, and the optimizer leaves them alone, decay included.
+std::vector<bool> params_in_use(const Model& model);
+
+/// Row of the slot or parameter of this name. Throws InternalError if there is none.
+Slot find_slot(const Model& model, std::string_view name);
+ParamId find_param(const Model& model, std::string_view name);
 
 }  // namespace mm::model

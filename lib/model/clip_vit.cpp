@@ -1,0 +1,189 @@
+#include "lib/model/clip_vit.h"
+
+#include <ATen/ATen.h>
+
+#include "lib/base/error.h"
+#include "lib/model/activations.h"
+#include "lib/model/attention.h"
+#include "lib/model/linear.h"
+#include "lib/model/norms.h"
+
+namespace mm::model {
+namespace {
+
+/// Weight and bias of a LayerNorm.
+struct Norm {
+  ParamId weight = -1, bias = -1;
+  double eps = 1e-5;
+};
+
+at::Tensor apply(const Norm& norm, const ParamView& params, const at::Tensor& x) {
+  return layer_norm(x, params.get(norm.weight), params.get(norm.bias), norm.eps);
+}
+
+struct Embedding {
+  ParamId patch = -1, class_token = -1, positions = -1;
+  Norm norm;
+  int64_t patch_size = 0, grid = 0;
+};
+
+struct Layer {
+  Norm norm1, norm2;
+  Linear q, k, v, out, fc1, fc2;
+  int64_t heads = 0;
+};
+
+/// Declares parameters under one prefix.
+class Declare {
+ public:
+  Declare(Model& model, std::string prefix) : model_(model), prefix_(std::move(prefix)) {}
+
+  ParamId tensor(const std::string& name, std::vector<int64_t> shape, Init init) {
+    const bool decay = shape.size() >= 2;
+    return model_.add_param({.name = prefix_ + name,
+                             .shape = std::move(shape),
+                             .part = Part::kVision,
+                             .decay = decay,
+                             .init = init});
+  }
+  Linear linear(const std::string& name, int64_t out, int64_t in) {
+    return {tensor(name + ".weight", {out, in}, Init::kNormal),
+            tensor(name + ".bias", {out}, Init::kZeros)};
+  }
+  Norm norm(const std::string& name, int64_t width, double eps) {
+    return {tensor(name + ".weight", {width}, Init::kOnes),
+            tensor(name + ".bias", {width}, Init::kZeros), eps};
+  }
+
+ private:
+  Model& model_;
+  std::string prefix_;
+};
+
+// [I, C, h, w] -> [I, patches, C * p * p] in the element order of the convolution's weight. Pixels
+// beyond the last whole patch are dropped, as a strided convolution drops them.
+at::Tensor unfold_patches(const at::Tensor& pixels, int64_t patch, int64_t grid) {
+  const int64_t images = pixels.size(0), channels = pixels.size(1), side = grid * patch;
+  return pixels.narrow(2, 0, side)
+      .narrow(3, 0, side)
+      .reshape({images, channels, grid, patch, grid, patch})
+      .permute({0, 2, 4, 1, 3, 5})
+      .reshape({images, grid * grid, channels * patch * patch});
+}
+
+at::Tensor embed(const Embedding& e, const SegmentContext& context) {
+  const at::Tensor& pixels = context.batch.pixel_values;
+  const at::Tensor weight = context.params.get(e.patch), token = context.params.get(e.class_token);
+  const at::Tensor patches =
+      at::linear(unfold_patches(pixels, e.patch_size, e.grid), weight.flatten(1));
+  const at::Tensor first = token.view({1, 1, -1}).expand({pixels.size(0), 1, token.size(0)});
+  const at::Tensor x = at::cat({first, patches}, 1) + context.params.get(e.positions);
+  return apply(e.norm, context.params, x);
+}
+
+at::Tensor attend(const Layer& layer, const ParamView& params, const at::Tensor& x) {
+  const auto split = [&](const Linear& projection) {
+    return apply(projection, params, x)
+        .view({x.size(0), x.size(1), layer.heads, x.size(2) / layer.heads});
+  };
+  return apply(layer.out, params, full_attention(split(layer.q), split(layer.k), split(layer.v)));
+}
+
+at::Tensor run_layer(const Layer& layer, const ParamView& params, const at::Tensor& x) {
+  const at::Tensor h = x + attend(layer, params, apply(layer.norm1, params, x));
+  const at::Tensor hidden = quick_gelu(apply(layer.fc1, params, apply(layer.norm2, params, h)));
+  return h + apply(layer.fc2, params, hidden);
+}
+
+std::vector<ParamId> ids_of(const Layer& l) {
+  std::vector<ParamId> ids{l.norm1.weight, l.norm1.bias, l.norm2.weight, l.norm2.bias};
+  for (const Linear* linear : {&l.q, &l.k, &l.v, &l.out, &l.fc1, &l.fc2})
+    append_params(ids, *linear);
+  return ids;
+}
+
+Segment embedding_segment(const Embedding& e, const VisionConfig& c, Slot out) {
+  const double weights = static_cast<double>(c.hidden * c.channels * c.patch_size * c.patch_size);
+  Segment segment{.name = "vision.embeddings", .out = {out}};
+  segment.params = {e.patch, e.class_token, e.positions, e.norm.weight, e.norm.bias};
+  segment.forward = [e](const SegmentContext& context, std::span<const at::Tensor>) {
+    return std::vector<at::Tensor>{embed(e, context)};
+  };
+  segment.cost = [c, weights](const Sizes& sizes) {
+    const auto rows = static_cast<double>(sizes.images * c.grid_patches());
+    return SegmentCost{.forward_flops = 2 * weights * rows,
+                       .saved_bytes = 2.0 * rows * 3 * c.hidden};
+  };
+  return segment;
+}
+
+SegmentCost layer_cost(const VisionConfig& c, const Sizes& sizes) {
+  const auto images = static_cast<double>(sizes.images),
+             tokens = static_cast<double>(c.grid_patches() + 1);
+  const auto h = static_cast<double>(c.hidden), f = static_cast<double>(c.intermediate);
+  SegmentCost cost;
+  cost.attention_flops = images * 4 * tokens * tokens * h;
+  cost.forward_flops = images * tokens * 2 * (4 * h * h + 2 * h * f) + cost.attention_flops;
+  // spec: 2-byte activations of a GELU block without gates, 4 bytes of log-sum-exp a head.
+  cost.saved_bytes = images * tokens * (16 * h + 4 * f + 4 * static_cast<double>(c.heads));
+  return cost;
+}
+
+Segment layer_segment(const Layer& layer, const VisionConfig& c, const std::string& name) {
+  Segment segment{.name = name, .params = ids_of(layer)};
+  segment.forward = [layer](const SegmentContext& context, std::span<const at::Tensor> in) {
+    return std::vector<at::Tensor>{run_layer(layer, context.params, in[0])};
+  };
+  segment.cost = [c](const Sizes& sizes) { return layer_cost(c, sizes); };
+  return segment;
+}
+
+Embedding declare_embedding(Declare& declare, const VisionConfig& c) {
+  Embedding e{.patch_size = c.patch_size, .grid = c.image_size / c.patch_size};
+  e.class_token = declare.tensor("embeddings.class_embedding", {c.hidden}, Init::kNormal);
+  e.patch = declare.tensor("embeddings.patch_embedding.weight",
+                           {c.hidden, c.channels, c.patch_size, c.patch_size}, Init::kNormal);
+  e.positions = declare.tensor("embeddings.position_embedding.weight",
+                               {c.grid_patches() + 1, c.hidden}, Init::kNormal);
+  e.norm = declare.norm("pre_layrnorm", c.hidden, c.norm_eps);
+  return e;
+}
+
+Layer declare_layer(Declare& declare, const VisionConfig& c, int64_t number) {
+  const std::string at = "encoder.layers." + std::to_string(number) + ".";
+  Layer layer{.heads = c.heads};
+  layer.norm1 = declare.norm(at + "layer_norm1", c.hidden, c.norm_eps);
+  layer.q = declare.linear(at + "self_attn.q_proj", c.hidden, c.hidden);
+  layer.k = declare.linear(at + "self_attn.k_proj", c.hidden, c.hidden);
+  layer.v = declare.linear(at + "self_attn.v_proj", c.hidden, c.hidden);
+  layer.out = declare.linear(at + "self_attn.out_proj", c.hidden, c.hidden);
+  layer.norm2 = declare.norm(at + "layer_norm2", c.hidden, c.norm_eps);
+  layer.fc1 = declare.linear(at + "mlp.fc1", c.intermediate, c.hidden);
+  layer.fc2 = declare.linear(at + "mlp.fc2", c.hidden, c.intermediate);
+  return layer;
+}
+
+}  // namespace
+
+Slot add_clip_vit(Model& model, const VisionConfig& config, const std::string& prefix,
+                  int64_t layers_run) {
+  Declare declare(model, prefix);
+  Slot x = model.add_slot("vision.0");
+  const Embedding embedding = declare_embedding(declare, config);
+  model.blocks.push_back(
+      {"vision.embeddings", Part::kVision, {embedding_segment(embedding, config, x)}});
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const Layer layer = declare_layer(declare, config, i);
+    if (i >= layers_run) continue;
+    const std::string name = "vision.layers." + std::to_string(i);
+    Segment segment = layer_segment(layer, config, name);
+    segment.in = {x};
+    x = model.add_slot("vision." + std::to_string(i + 1));
+    segment.out = {x};
+    model.blocks.push_back({name, Part::kVision, {std::move(segment)}});
+  }
+  declare.norm("post_layernorm", config.hidden, config.norm_eps);
+  return x;
+}
+
+}  // namespace mm::model

@@ -1,0 +1,27 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/linear.h>
+
+#include "lib/model/block.h"
+
+namespace mm::model {
+
+/// Where a linear layer's parameters are: weight [out, in], bias [out] or none.
+struct Linear {
+  ParamId weight = -1;
+  ParamId bias = -1;
+};
+
+/// x [..., in] -> x W^T + b [..., out]. With a frozen weight autograd keeps no x.
+inline at::Tensor apply(const Linear& layer, const ParamView& params, const at::Tensor& x) {
+  const at::Tensor bias = layer.bias >= 0 ? params.get(layer.bias) : at::Tensor();
+  return at::linear(x, params.get(layer.weight), bias);
+}
+
+/// Appends the ids that exist.
+inline void append_params(std::vector<ParamId>& list, const Linear& layer) {
+  list.push_back(layer.weight);
+  if (layer.bias >= 0) list.push_back(layer.bias);
+}
+
+}  // namespace mm::model

@@ -1,0 +1,12 @@
+#pragma once
+#include "lib/model/block.h"
+#include "lib/model/llava_config.h"
+
+namespace mm::model {
+
+/// Appends LLaVA's mlp2x_gelu as one block: features [I, P, V] -> linear, exact (erf) GELU, linear
+/// -> [I * patches, H]. The class token is dropped first, unless the configuration keeps it. Names:
+/// multi_modal_projector.linear_{1,2}.{weight,bias}. Returns the slot "features".
+Slot add_projector(Model& model, const LlavaConfig& config, Slot features);
+
+}  // namespace mm::model

@@ -1,0 +1,23 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace mm::model {
+
+// T tokens, H heads, D head size (even). Rotary positions as Llama has them: halves are rotated (i
+// with i + D/2), not neighbours.
+
+/// Angles of each token: cos and sin, [T, D/2], of position * theta^(-2i/D). fp32 throughout, in
+/// the order of operations of the published models, so that long contexts agree with them; float64
+/// when `wide`.
+struct RopeAngles {
+  at::Tensor cos, sin;
+};
+RopeAngles rope_angles(const at::Tensor& positions, int64_t head_size, double theta, bool wide);
+
+/// x [T, H, D] -> rotated, same shape and dtype: y[i] = x[i] cos_i - x[i + D/2] sin_i, y[i + D/2] =
+/// x[i + D/2] cos_i + x[i] sin_i. Differentiable in x.
+at::Tensor rope(const at::Tensor& x, const RopeAngles& angles);
+/// The same from plain operations under autograd, kept as the reference.
+at::Tensor rope_reference(const at::Tensor& x, const RopeAngles& angles);
+
+}  // namespace mm::model
