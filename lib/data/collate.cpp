@@ -1,0 +1,84 @@
+#include "lib/data/collate.h"
+
+#include "lib/base/error.h"
+
+namespace mm::data {
+namespace {
+
+void append_targets(const SampleText& text, MicroBatch& batch) {
+  const std::vector<int32_t> labels = labels_of(text);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const int32_t target = i + 1 < labels.size() ? labels[i + 1] : kIgnore;
+    batch.targets.push_back(target);
+    batch.target_count += target != kIgnore;
+  }
+}
+
+}  // namespace
+
+MicroBatch empty_micro_batch(const PictureLayout& layout) {
+  MicroBatch batch;
+  batch.cu_seqlens = {0};
+  batch.height = layout.height;
+  batch.width = layout.width;
+  return batch;
+}
+
+void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layout,
+                   MicroBatch& batch) {
+  const SampleText& text = sample.text;
+  const auto first = static_cast<int32_t>(batch.tokens.size());
+  const auto length = static_cast<int32_t>(text.tokens.size());
+  batch.tokens.insert(batch.tokens.end(), text.tokens.begin(), text.tokens.end());
+  append_targets(text, batch);
+  for (int32_t i = 0; i < length; ++i) batch.positions.push_back(i);
+  for (const uint32_t begin : text.image_begin) {
+    for (int32_t i = 0; i < layout.patches; ++i) {
+      batch.image_token_index.push_back(first + static_cast<int32_t>(begin) + i);
+    }
+  }
+  batch.pixels.insert(batch.pixels.end(), sample.pixels.begin(), sample.pixels.end());
+  batch.images += static_cast<int32_t>(text.image_begin.size());
+  batch.cu_seqlens.push_back(first + length);
+  batch.sample_ids.push_back(id);
+  batch.attention_pairs += 0.5 * length * (length + 1.0);
+}
+
+Sample stand_in(const SampleSize& size, const PictureLayout& layout) {
+  Sample sample;
+  sample.text.tokens.assign(static_cast<size_t>(size.tokens), 0);
+  const auto patches = static_cast<size_t>(layout.patches);
+  for (size_t i = 0; i < static_cast<size_t>(size.images); ++i) {
+    sample.text.image_begin.push_back(static_cast<uint32_t>(i * patches));
+    for (size_t p = 0; p < patches; ++p)
+      sample.text.tokens.at(i * patches + p) = layout.image_token_id;
+  }
+  sample.pixels.assign(static_cast<size_t>(size.images) * static_cast<size_t>(layout.height) *
+                           static_cast<size_t>(layout.width) * 3,
+                       0);
+  return sample;
+}
+
+Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
+                   const Augmentation& augmentation, uint64_t epoch) {
+  const PictureLayout layout = store.pictures();
+  Assembled result{empty_micro_batch(layout), {}};
+  for (const uint32_t id : pack.samples) {
+    Result<Sample> sample = store.read(id);
+    if (!sample) {
+      const Failure& failure = sample.failure();
+      result.bad.push_back({id, std::string(store.key(id)), failure.kind, failure.message});
+      append_sample(stand_in(sizes[id], layout), id, layout, result.batch);
+      continue;
+    }
+    augment_sample(augmentation, epoch, id, layout, *sample);
+    append_sample(*sample, id, layout, result.batch);
+  }
+  const auto tokens = static_cast<int64_t>(result.batch.tokens.size());
+  MM_CHECK(tokens == pack.tokens && result.batch.images == pack.images,
+           "pack of {} tokens, {} images planned; {}, {} read", pack.tokens, pack.images, tokens,
+           result.batch.images);
+  return result;
+}
+
+}  // namespace mm::data

@@ -1,0 +1,42 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lib/data/augment.h"
+#include "lib/data/micro_batch.h"
+#include "lib/data/sample.h"
+#include "lib/data/sample_store.h"
+
+namespace mm::data {
+
+/// Adds a sample to the end of a micro-batch. Positions begin at 0; targets are shifted inside the
+/// sample only, its last position has none (kIgnore), so nothing crosses a seam. Example: samples
+/// 11 12 13 and 21 22 23 24, all trainable, give targets 12 13 -100 22 23 24 -100.
+void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layout,
+                   MicroBatch& batch);
+
+/// An empty micro-batch, cu_seqlens {0}.
+MicroBatch empty_micro_batch(const PictureLayout& layout);
+
+/// A sample of the planned sizes and weight 0, for one whose stored bytes are damaged: placeholders
+/// first, then token 0, no trainable token, black pictures.
+Sample stand_in(const SampleSize& size, const PictureLayout& layout);
+
+/// A stored sample that could not be used, for the run's ledger.
+struct BadRead {
+  uint64_t sample_id = 0;
+  std::string key, kind, message;
+};
+
+struct Assembled {
+  MicroBatch batch;
+  std::vector<BadRead> bad;
+};
+
+/// Reads and collates one pack, in the pack's order. `sizes` are the planned ones. Thread-safe.
+/// Throws IoError.
+Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
+                   const Augmentation& augmentation = {}, uint64_t epoch = 0);
+
+}  // namespace mm::data

@@ -1,0 +1,68 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/data/epoch_plan.h"
+
+namespace mm::data {
+
+/// Label of a position that gets no loss.
+inline constexpr int32_t kIgnore = -100;
+
+/// Tokens [begin, end) of a sample.
+struct TokenSpan {
+  uint32_t begin = 0, end = 0;
+  bool operator==(const TokenSpan&) const = default;
+};
+
+/// The token side of a sample. Pictures are already expanded: picture i stands at
+/// tokens[image_begin[i]], as many placeholders as the data set has patches a picture.
+struct SampleText {
+  std::vector<int32_t> tokens;
+  std::vector<TokenSpan> trainable;   ///< ascending, not empty, apart; their tokens are the labels
+  std::vector<uint32_t> image_begin;  ///< ascending
+  bool operator==(const SampleText&) const = default;
+};
+
+enum class PictureCodec : uint8_t { kRaw = 0, kJpeg = 1 };
+
+/// A stored picture: raw is [height, width, 3] u8, JPEG is a baseline file. `bytes` is borrowed
+/// when read.
+struct StoredPicture {
+  PictureCodec codec = PictureCodec::kRaw;
+  uint16_t width = 0, height = 0;
+  std::string_view bytes;
+};
+
+/// A sample as bytes (docs/formats.md): token block, zstd where that is smaller, then the pictures.
+std::string encode_sample(const SampleText& text, std::span<const StoredPicture> pictures);
+
+/// What decode_sample returns; `pictures` point into the bytes it was given.
+struct DecodedSample {
+  SampleText text;
+  std::vector<StoredPicture> pictures;
+};
+
+/// Reads hostile bytes. `tokens` is the count that the index states: more or fewer is an error, and
+/// nothing larger than what it allows is allocated. Throws DataError saying what is wrong.
+DecodedSample decode_sample(std::span<const std::byte> bytes, uint32_t tokens);
+
+/// A sample ready for collation. H, W are the data set's picture sides; all pictures of a data set
+/// have one size.
+struct Sample {
+  SampleText text;
+  std::vector<uint8_t> pixels;  ///< [images, H, W, 3]
+};
+
+/// Unshifted labels [T]: the token where trainable, else kIgnore.
+std::vector<int32_t> labels_of(const SampleText& text);
+
+/// Row of the index for this sample. Targets are counted after the shift inside the sample: the
+/// first token has no predecessor, so it is no target even if trainable.
+SampleSize size_of(const SampleText& text);
+
+}  // namespace mm::data

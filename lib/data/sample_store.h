@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/data/epoch_plan.h"
+#include "lib/data/sample.h"
+
+namespace mm::data {
+
+/// What all pictures of a data set have in common. Sides 0 in a set of texts.
+struct PictureLayout {
+  int32_t height = 0, width = 0;  ///< pixels
+  int32_t patches = 0;            ///< placeholders a picture takes in the token stream
+  int32_t image_token_id = -1;
+};
+
+/// Where the loader gets samples from: a Dataset, or a double in tests. All calls are thread-safe.
+class SampleStore {
+ public:
+  virtual ~SampleStore() = default;
+  virtual uint64_t rows() const = 0;
+  /// Sizes in row order, what the plan is made of.
+  virtual std::vector<SampleSize> sizes() const = 0;
+  virtual std::string_view key(uint64_t row) const = 0;
+  virtual PictureLayout pictures() const = 0;
+  /// One contiguous read. A Failure, with kind and a line that names the place, when the stored
+  /// bytes are damaged; then the caller keeps the sample's planned sizes and gives it weight 0.
+  virtual Result<Sample> read(uint64_t row) const = 0;
+};
+
+}  // namespace mm::data
