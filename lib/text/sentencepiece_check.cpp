@@ -1,0 +1,173 @@
+#include "lib/text/sentencepiece_check.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "lib/base/error.h"
+#include "lib/text/utf8.h"
+
+namespace mm::text {
+namespace {
+
+constexpr size_t kMaxPieces = 4'000'000;
+
+// Protocol buffer wire format: a field is a varint (number << 3 | type), then a varint, 8 bytes, a
+// length and bytes, or 4 bytes.
+class Wire {
+ public:
+  Wire(std::string_view bytes, std::string_view origin) : bytes_(bytes), origin_(origin) {}
+
+  struct Field {
+    uint64_t number = 0, type = 0;
+    std::string_view content;  // of types 1, 2 and 5
+  };
+
+  bool next(Field& field) {
+    if (at_ == bytes_.size()) return false;
+    const uint64_t key = varint();
+    field = {key >> 3, key & 7, {}};
+    switch (field.type) {
+      case 0:
+        varint();
+        break;
+      case 1:
+        field.content = take(8);
+        break;
+      case 2:
+        field.content = take(varint());
+        break;
+      case 5:
+        field.content = take(4);
+        break;
+      default:
+        bad("has an unknown wire type");
+    }
+    return true;
+  }
+
+  [[noreturn]] void bad(std::string_view what) const {
+    throw DataError("{}: not a SentencePiece model: the file {}; expected what spm_train writes",
+                    origin_, what);
+  }
+
+ private:
+  uint64_t varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const auto byte = static_cast<unsigned char>(take(1)[0]);
+      value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+    bad("has a number that is too long");
+  }
+  std::string_view take(uint64_t count) {
+    if (count > bytes_.size() - at_) bad("ends inside a field");
+    at_ += count;
+    return bytes_.substr(at_ - count, count);
+  }
+
+  std::string_view bytes_, origin_;
+  size_t at_ = 0;
+};
+
+// The double-array trie of the normaliser (darts-clone): 32-bit units of offset, leaf flag and
+// label.
+class Trie {
+ public:
+  Trie(std::string_view units, std::string_view replacements)
+      : units_(units.size() / 4), replacements_(replacements) {
+    std::memcpy(units_.data(), units.data(), units_.size() * 4);
+  }
+
+  // A state is the array position that labels are combined with by exclusive or.
+  bool is_safe() const {
+    if (units_.empty() || replacements_.empty() || replacements_.back() != '\0') return false;
+    std::vector<bool> seen(units_.size());
+    std::vector<size_t> open;
+    const auto visit = [&](size_t state) {
+      if ((state | 0xFF) >= units_.size()) return false;
+      if (!seen[state]) open.push_back(state);
+      seen[state] = true;
+      return true;
+    };
+    if (!visit(offset(units_[0]))) return false;
+    while (!open.empty()) {
+      const size_t state = open.back();
+      open.pop_back();
+      for (size_t label = 0; label < 256; ++label) {
+        const size_t at = state ^ label;
+        const uint32_t unit = units_[at];
+        if ((unit & (1U << 31 | 0xFF)) != label) continue;
+        const size_t next = at ^ offset(unit);
+        if (!visit(next)) return false;
+        if ((unit >> 8 & 1) != 0 && (units_[next] & 0x7FFFFFFF) >= replacements_.size())
+          return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  static size_t offset(uint32_t unit) {
+    return static_cast<size_t>(unit >> 10) << ((unit & 1U << 9) >> 6);
+  }
+
+  std::vector<uint32_t> units_;
+  std::string_view replacements_;
+};
+
+void check_piece(std::string_view message, std::string_view origin) {
+  Wire wire(message, origin);
+  Wire::Field field;
+  std::string_view piece;
+  while (wire.next(field)) {
+    if (field.number == 1 && field.type == 2) piece = field.content;
+    if (field.number == 2 && field.type == 5) {
+      float score = 0;
+      std::memcpy(&score, field.content.data(), 4);
+      if (!std::isfinite(score)) wire.bad("has a piece whose score is not finite");
+    }
+  }
+  if (piece.empty() || piece.find('\0') != std::string_view::npos || !is_valid_utf8(piece)) {
+    wire.bad("has a piece that is empty or not UTF-8");
+  }
+}
+
+// NormalizerSpec: field 2 is the map, a 32-bit length of the trie, the trie, and the replacements.
+void check_normalizer(std::string_view message, std::string_view origin) {
+  Wire wire(message, origin);
+  Wire::Field field;
+  while (wire.next(field)) {
+    if (field.number != 2 || field.type != 2 || field.content.empty()) continue;
+    uint32_t trie_bytes = 0;
+    if (field.content.size() < 4) wire.bad("has a cut normaliser");
+    std::memcpy(&trie_bytes, field.content.data(), 4);
+    const std::string_view rest = field.content.substr(4);
+    if (trie_bytes > rest.size() || trie_bytes % 4 != 0)
+      wire.bad("has a normaliser with a wrong length");
+    if (!Trie(rest.substr(0, trie_bytes), rest.substr(trie_bytes)).is_safe())
+      wire.bad("has a damaged normaliser");
+  }
+}
+
+}  // namespace
+
+void check_sentencepiece_model(std::string_view model, std::string_view origin) {
+  Wire wire(model, origin);
+  Wire::Field field;
+  size_t pieces = 0;
+  while (wire.next(field)) {
+    if (field.type != 2) continue;
+    if (field.number == 1) {
+      check_piece(field.content, origin);
+      if (++pieces > kMaxPieces) wire.bad("has more than 4,000,000 pieces");
+    }
+    if (field.number == 3 || field.number == 5) check_normalizer(field.content, origin);
+  }
+  if (pieces == 0) wire.bad("has no pieces");
+}
+
+}  // namespace mm::text

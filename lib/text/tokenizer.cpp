@@ -1,0 +1,86 @@
+#include "lib/text/tokenizer.h"
+
+#include <algorithm>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/text/sentencepiece_tokenizer.h"
+#include "lib/text/tokenizer_json.h"
+
+namespace mm::text {
+namespace {
+
+constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
+
+const Mark* mark_at(const std::vector<Mark>& marks, std::string_view text) {
+  for (const Mark& mark : marks) {
+    if (text.starts_with(mark.text)) return &mark;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void Tokenizer::set_marks(std::vector<Mark> marks) {
+  std::erase_if(marks, [](const Mark& mark) { return mark.text.empty() || mark.id < 0; });
+  std::stable_sort(marks.begin(), marks.end(),
+                   [](const Mark& a, const Mark& b) { return a.text.size() > b.text.size(); });
+  marks_ = std::move(marks);
+  for (const Mark& mark : marks_) {
+    if (mark.text == kImageMark) image_id_ = mark.id;
+  }
+}
+
+Encoding Tokenizer::encode_marked(std::string_view text) const {
+  Encoding out;
+  size_t begin = 0;
+  const auto flush = [&](size_t end) {
+    if (end == begin) return;
+    const Encoding part = encode_text(text.substr(begin, end - begin), begin == 0);
+    out.ids.insert(out.ids.end(), part.ids.begin(), part.ids.end());
+    for (const uint32_t offset : part.begin_byte)
+      out.begin_byte.push_back(static_cast<uint32_t>(begin) + offset);
+  };
+  for (size_t at = 0; at < text.size();) {
+    const Mark* mark = mark_at(marks_, text.substr(at));
+    if (mark == nullptr) {
+      ++at;
+      continue;
+    }
+    flush(at);
+    out.ids.push_back(mark->id);
+    out.begin_byte.push_back(static_cast<uint32_t>(at));
+    at += mark->text.size();
+    begin = at;
+  }
+  flush(text.size());
+  return out;
+}
+
+TokenizerKind sniff_tokenizer(std::string_view content) {
+  const size_t at = content.find_first_not_of(" \t\r\n");
+  return at != std::string_view::npos && content[at] == '{' &&
+                 content.find('"', at) != std::string_view::npos &&
+                 content.find_first_not_of(" \t\r\n", at + 1) == content.find('"', at)
+             ? TokenizerKind::kTokenizerJson
+             : TokenizerKind::kSentencePiece;
+}
+
+std::string_view tokenizer_kind_name(TokenizerKind kind) {
+  return kind == TokenizerKind::kSentencePiece ? "sentencepiece" : "tokenizer.json";
+}
+
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view content, std::string_view origin,
+                                           const TokenizerOptions& options) {
+  if (content.empty()) throw DataError("{}: empty tokenizer file", origin);
+  if (sniff_tokenizer(content) == TokenizerKind::kTokenizerJson)
+    return parse_tokenizer_json(content, origin, options);
+  return parse_sentencepiece(content, origin, options);
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path,
+                                          const TokenizerOptions& options) {
+  return parse_tokenizer(read_file(path, kMaxFileBytes), path.string(), options);
+}
+
+}  // namespace mm::text

@@ -1,0 +1,104 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mm::text {
+
+/// The mark that stands for one picture in conversations and templates.
+inline constexpr std::string_view kImageMark = "<image>";
+
+/// Ids of a text and where each begins: `begin_byte[i]` is the offset in the text (as given, before
+/// any normalisation) of the first byte that token i stands for. Non-decreasing.
+struct Encoding {
+  std::vector<int32_t> ids;
+  std::vector<uint32_t> begin_byte;
+};
+
+/// A special token: its text, and its id. In text meant to be parsed it becomes this one id.
+struct Mark {
+  std::string text;
+  int32_t id = -1;
+};
+
+/// Text to ids and back. Immutable after loading; all methods are thread-safe. No method adds bos
+/// or eos by itself.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// Plain text: marks inside it have no meaning and are spelled in ordinary pieces, so text of
+  /// strangers cannot forge one. `at_start` says that the text begins the sequence; it matters only
+  /// to tokenizers that put a blank there. Throws DataError for a byte that has no piece (only with
+  /// incomplete vocabularies).
+  virtual Encoding encode_text(std::string_view text, bool at_start = true) const = 0;
+  std::vector<int32_t> encode(std::string_view text) const { return encode_text(text).ids; }
+  /// Marks become their ids; each text between two marks is encoded on its own (`at_start` for the
+  /// first only).
+  Encoding encode_marked(std::string_view text) const;
+
+  /// Text of the ids. Marks and control tokens give nothing, or their text if `keep_marks`. Ids out
+  /// of range give nothing; the result is valid UTF-8 (broken sequences become U+FFFD).
+  virtual std::string decode(std::span<const int32_t> ids, bool keep_marks = false) const = 0;
+
+  /// One more than the largest id, marks included: the rows an embedding needs.
+  virtual int32_t vocab_size() const = 0;
+  /// -1 where the tokenizer has none.
+  virtual int32_t bos_id() const = 0;
+  virtual int32_t eos_id() const = 0;
+  virtual int32_t unk_id() const = 0;
+  virtual int32_t pad_id() const = 0;
+  /// The file asks for a begin token in front of every sequence (a post-processor does). `render`
+  /// sees to exactly one.
+  virtual bool adds_bos() const { return false; }
+  /// Exact pieces, marks included; nothing if unknown.
+  virtual std::optional<int32_t> piece_to_id(std::string_view piece) const = 0;
+  /// Empty for ids out of range.
+  virtual std::string id_to_piece(int32_t id) const = 0;
+  /// Longest first, so that the first match is the right one.
+  const std::vector<Mark>& marks() const { return marks_; }
+  /// Id of kImageMark; -1 if it was not loaded with one.
+  int32_t image_id() const { return image_id_; }
+
+ protected:
+  /// Sorts the marks and finds the image mark; implementations call it once while loading.
+  void set_marks(std::vector<Mark> marks);
+
+ private:
+  std::vector<Mark> marks_;
+  int32_t image_id_ = -1;
+};
+
+/// Where SentencePiece's dummy blank goes: before every text between two marks (as LLaVA's and
+/// "legacy" Llama tokenizers do), or only before the first.
+enum class DummyPrefix { kEverywhere, kFirstOnly };
+
+struct TokenizerOptions {
+  /// Marks to have besides those of the file: one that is a piece of the vocabulary keeps its id,
+  /// others get the next ids.
+  std::vector<std::string> extra_marks{std::string(kImageMark)};
+  DummyPrefix dummy_prefix = DummyPrefix::kEverywhere;
+};
+
+/// "sentencepiece" or "tokenizer.json".
+enum class TokenizerKind { kSentencePiece, kTokenizerJson };
+/// By content: a JSON object is a tokenizer.json.
+TokenizerKind sniff_tokenizer(std::string_view content);
+std::string_view tokenizer_kind_name(TokenizerKind kind);
+
+/// Loads a SentencePiece model, or a tokenizer.json with a byte-level BPE (GPT-2, Llama 3, Qwen2
+/// patterns) or WordLevel model. Executes nothing; sizes and ids are checked before they are
+/// believed. Throws DataError naming `origin` and what is wrong or not supported, IoError if the
+/// file cannot be read.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path,
+                                          const TokenizerOptions& options = {});
+std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view content, std::string_view origin,
+                                           const TokenizerOptions& options = {});
+
+}  // namespace mm::text
