@@ -87,8 +87,10 @@ void on_png_write(png_structp codec, png_bytep bytes, size_t count) {
       ->bytes.append(reinterpret_cast<const char*>(bytes), count);
 }
 
+void ignore_png_warning(png_structp, png_const_charp) {}
+
 bool compress(PngSession& s, const Image& image, int level) {
-  s.codec = png_create_write_struct(PNG_LIBPNG_VER_STRING, &s, on_png_error, nullptr);
+  s.codec = png_create_write_struct(PNG_LIBPNG_VER_STRING, &s, on_png_error, ignore_png_warning);
   if (s.codec == nullptr) return false;
   s.info = png_create_info_struct(s.codec);
   if (s.info == nullptr || setjmp(png_jmpbuf(s.codec)) != 0) return false;
