@@ -22,6 +22,11 @@ endif()
 # The CUDA runtime and CUPTI that libtorch_cpu.so names; beside the wheel, or anywhere the loader looks.
 file(GLOB MM_TORCH_CUDA_LIBS "${LIBTORCH}/../nvidia/cu13/lib")
 add_library(mm_torch INTERFACE)
+# The wheel brings headers of another fmt; ours must come first, since the rest of mmkit is built and linked with it.
+find_path(MM_FMT_INCLUDE fmt/format.h NO_CACHE REQUIRED)
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/system_fmt")
+file(CREATE_LINK "${MM_FMT_INCLUDE}/fmt" "${CMAKE_BINARY_DIR}/system_fmt/fmt" SYMBOLIC)
+target_include_directories(mm_torch SYSTEM BEFORE INTERFACE "${CMAKE_BINARY_DIR}/system_fmt")
 target_include_directories(mm_torch SYSTEM INTERFACE "${LIBTORCH}/include" "${LIBTORCH}/include/torch/csrc/api/include")
 target_compile_definitions(mm_torch INTERFACE USE_C10D_GLOO)
 target_link_directories(mm_torch INTERFACE "${LIBTORCH}/lib")
@@ -38,4 +43,5 @@ target_link_libraries(mm_torch_pch PUBLIC mm_flags mm_torch)
 target_precompile_headers(mm_torch_pch PRIVATE <string> <vector> <memory> <functional> <span> <fmt/format.h> <ATen/ATen.h> <torch/csrc/autograd/autograd.h> <torch/csrc/autograd/custom_function.h>)
 function(mm_reuse_torch_pch target)
   target_precompile_headers(${target} REUSE_FROM mm_torch_pch)
+  target_compile_options(${target} PRIVATE -fPIC)  # programs would get -fPIE, which the header was not made for
 endfunction()
