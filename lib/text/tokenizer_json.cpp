@@ -149,9 +149,9 @@ std::unique_ptr<Tokenizer> read_word_level(const json& root, std::string_view or
 std::unique_ptr<Tokenizer> parse_tokenizer_json(std::string_view text, std::string_view origin,
                                                 const TokenizerOptions& options) {
   const json root = parse(text, origin);
-  const std::string type =
-      root.is_object() && root.contains("model") ? type_of(root["model"]) : "none";
+  std::string type = "none";
   try {
+    if (root.is_object() && root.contains("model")) type = type_of(root["model"]);
     if (type == "BPE") return read_bpe(root, origin, options);
     if (type == "WordLevel") return read_word_level(root, origin, options);
   } catch (const json::exception& e) {  // a key that exists with another type than it should
