@@ -65,7 +65,7 @@ size_t element_index(const toml::array& array, const std::string& part, const st
     const toml::table* table = array[i].as_table();
     if (table != nullptr && (*table)["name"].value<std::string>() == part) return i;
   }
-  throw UsageError("{}: no element has the name \"{}\"{}", where, part,
+  throw UsageError("{}: no element has the name \"{}\"{}", where, escape_text(part),
                    suggestion(part, element_names(array)));
 }
 
@@ -78,7 +78,8 @@ toml::node& step_into(toml::node& parent, std::string& part, const std::string& 
   }
   toml::table* table = parent.as_table();
   if (table == nullptr) {
-    throw UsageError("{}: \"{}\" lies in {}, expected a table", where, part, found_text(parent));
+    throw UsageError("{}: \"{}\" lies in {}, expected a table", where, escape_text(part),
+                     found_text(parent));
   }
   if (toml::node* child = table->get(part)) return *child;
   return table->insert(part, toml::table{}).first->second;
@@ -88,7 +89,8 @@ void store(toml::node& parent, std::string& part, toml::node& value, const std::
   toml::array* array = parent.as_array();
   toml::table* table = parent.as_table();
   if (array == nullptr && table == nullptr) {
-    throw UsageError("{}: \"{}\" lies in {}, expected a table", where, part, found_text(parent));
+    throw UsageError("{}: \"{}\" lies in {}, expected a table", where, escape_text(part),
+                     found_text(parent));
   }
   if (table != nullptr) {
     value.visit([&](auto& concrete) { table->insert_or_assign(part, std::move(concrete)); });

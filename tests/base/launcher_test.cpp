@@ -7,11 +7,10 @@
 
 #include <set>
 
-#include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/listen_socket.h"
-#include "lib/base/log.h"
+#include "lib/base/rank_env.h"
 #include "tests/base/temp_dir.h"
 
 using mm::launch;
@@ -105,10 +104,10 @@ TEST_CASE("launch: survivors that ignore SIGTERM are killed after the grace") {
 
 TEST_CASE("launch: a code of its own wins over the 76 of its peers, all 75 is 75") {
   const TempDir dir;
-  const LaunchResult result = launch_script(
-      2,
-      "if [ $RANK = 0 ]; then : > $D/lost; exit 76; fi; trap '' TERM; " + until("lost") + "exit 74",
-      dir);
+  const std::string peer = until("ready") + ": > $D/lost; exit 76";
+  const std::string culprit = "trap '' TERM; : > $D/ready; " + until("lost") + "exit 74";
+  const LaunchResult result =
+      launch_script(2, "if [ $RANK = 0 ]; then " + peer + "; fi; " + culprit, dir);
   CHECK(result.exit_code == 74);
   CHECK(result.first_dead == 1);
   CHECK(launch_script(2, "exit 75", dir).exit_code == 75);
@@ -170,6 +169,34 @@ TEST_CASE("C60: a fixed port that is busy is an error at once that names it") {
             " of 127.0.0.1: cannot listen: Address already in use; choose another "
             "MASTER_PORT or unset it");
   ::unsetenv("MASTER_PORT");
+}
+
+// Not a test of its own: what the ranks of the next one run.
+TEST_CASE("rank probe" * doctest::skip()) {
+  const mm::RankEnv ranks = mm::read_rank_env();
+  const std::string place = ranks.master_addr + ":" + std::to_string(ranks.master_port);
+  mm::write_file_atomic(
+      std::filesystem::path(::getenv("D")) / ("probe" + std::to_string(ranks.rank)),
+      mm::describe(ranks) + " " + place + " " + ranks.job_id + (ranks.listen_fd >= 0 ? " L" : ""));
+}
+
+TEST_CASE("launch: what it sets is what read_rank_env reads, and only rank 0 holds the port") {
+  const TempDir dir;
+  ::setenv("D", dir.path().c_str(), 1);
+  LaunchOptions options;
+  options.nproc = 2;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  options.command = {self, "--minimal", "--no-version", "--no-skip", "--test-case=rank probe"};
+  options.log_dir = dir.path();
+  CHECK(launch(options).exit_code == 0);
+  const std::string zero = content(dir, "probe0");
+  const std::string one = content(dir, "probe1");
+  CHECK(zero.starts_with("rank 0 of 2 on "));
+  CHECK(zero.ends_with(" L"));
+  CHECK(one.starts_with("rank 1 of 2 on "));
+  const size_t address = zero.find("127.0.0.1:");
+  REQUIRE(address != std::string::npos);
+  CHECK(zero.substr(address) == one.substr(one.find("127.0.0.1:")) + " L");
 }
 
 TEST_CASE("launch: impossible options are usage errors") {
