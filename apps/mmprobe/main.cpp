@@ -1,0 +1,23 @@
+#include "apps/mmprobe/verbs.h"
+#include "lib/base/cli.h"
+#include "lib/base/exit_code.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Says whether a node is fit to train, and what it could not check.", "mmprobe");
+  app.set_version_flag("--version", "mmprobe " MM_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  mmprobe node\n"
+      "  mmprobe node --path /store --json\n"
+      "Exit codes: 0 nothing bad was found, 2 usage, 69 unhealthy; docs/operations.md");
+  mm::mmprobe::Action action;
+  mm::mmprobe::add_node(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (app.exit(error) == 0) return 0;
+    return static_cast<int>(mm::ExitCode::kUsage);
+  }
+  return mm::run_cli("mmprobe", action);
+}

@@ -1,0 +1,13 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace mm::mmprobe {
+
+/// What the chosen verb does; returns the exit code. Set by the verb's callback, run after parsing.
+using Action = std::function<int()>;
+
+// Each adds one verb to `app`; when the user names it, `action` becomes what it does.
+void add_node(CLI::App& app, Action& action);
+
+}  // namespace mm::mmprobe

@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mm::health {
+
+/// The kernel's files (/proc, /sys, /etc) below a root, so that a test can plant a tree of another
+/// machine. Absent or unreadable files are nothing, not an error: callers say that they could not
+/// check.
+class SystemTree {
+ public:
+  explicit SystemTree(std::filesystem::path root = "/") : root_(std::move(root)) {}
+  /// True if it is this machine and system calls describe the same node.
+  bool live() const { return root_ == "/"; }
+  /// At most 1 MiB, without blanks and line feeds at the end.
+  std::optional<std::string> text(std::string_view path) const;
+  std::optional<int64_t> number(std::string_view path) const;
+  /// Names in a directory, sorted.
+  std::vector<std::string> names(std::string_view directory) const;
+
+ private:
+  std::filesystem::path at(std::string_view path) const;
+  std::filesystem::path root_;
+};
+
+/// Value behind "key:" in a file of such lines (/proc/meminfo, /proc/cpuinfo), the first if there
+/// are more.
+std::optional<std::string> field_of(std::string_view text, std::string_view key);
+
+}  // namespace mm::health

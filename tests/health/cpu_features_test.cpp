@@ -1,0 +1,40 @@
+#include "lib/health/cpu_features.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "lib/health/system_tree.h"
+
+using namespace mm::health;
+
+TEST_CASE("cpu features: what we find agrees with the kernel's list") {
+  const std::string cpuinfo = SystemTree().text("/proc/cpuinfo").value_or("");
+  const auto flags = field_of(cpuinfo, "flags");
+  if (!flags) return;
+  const auto listed = [&](const std::string& flag) {
+    return (" " + *flags + " ").find(" " + flag + " ") != std::string::npos;
+  };
+  const CpuFeatures found = cpu_features();
+  CHECK(found.avx2 == listed("avx2"));
+  CHECK(found.avx512 ==
+        (listed("avx512f") && listed("avx512bw") && listed("avx512dq") && listed("avx512vl")));
+  CHECK(found.avx512_bf16 == listed("avx512_bf16"));
+  CHECK(found.amx_bf16 == listed("amx_bf16"));
+  CHECK(has_fast_bf16() == (found.avx512_bf16 || found.amx_bf16));
+}
+
+TEST_CASE("cpu features: names list those present") {
+  CHECK(feature_names({}).empty());
+  CHECK(feature_names({.avx2 = true, .amx_bf16 = true}) ==
+        std::vector<std::string>{"avx2", "amx_bf16"});
+}
+
+TEST_CASE("system tree: fields, numbers and absent files") {
+  CHECK(field_of("a : 1\nb:2\nb: 3\n", "b") == "2");
+  CHECK(field_of("abc: 1", "a") == std::nullopt);
+  const SystemTree tree;
+  CHECK_FALSE(tree.text("/proc/none"));
+  CHECK_FALSE(tree.number("/proc/version"));
+  CHECK(tree.names("/none").empty());
+}
