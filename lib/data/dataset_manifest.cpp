@@ -148,6 +148,13 @@ DatasetManifest manifest_from_json(const Json& json, std::string_view origin) {
   return manifest;
 }
 
+std::set<std::string> files_of(const DatasetManifest& manifest) {
+  std::set<std::string> names = {"manifest.json", manifest.index.file, manifest.ledger.file,
+                                 manifest.tokenizer.file.file};
+  for (const ShardEntry& shard : manifest.shards) names.insert(shard.file.file);
+  return names;
+}
+
 DatasetManifest read_manifest(const std::filesystem::path& directory) {
   const auto path = directory / "manifest.json";
   if (!std::filesystem::exists(path)) {

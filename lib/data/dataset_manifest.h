@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,9 @@ struct DatasetManifest {
   std::vector<ShardEntry> shards;
   Json options;  ///< what the packer was asked for: equal options, equal bytes
 };
+
+/// Names of all files of the data set, manifest.json included.
+std::set<std::string> files_of(const DatasetManifest& manifest);
 
 inline constexpr int kDatasetVersion = 1;
 

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/mmshard/verbs.h"
+#include "lib/base/exit_code.h"
+#include "lib/data/dataset_info.h"
+
+namespace mmshard {
+namespace {
+
+using namespace mm::data;
+
+constexpr const char* kExamples = R"(Examples:
+  mmshard info sets/photos
+  mmshard info sets/photos --json)";
+
+struct Flags {
+  std::filesystem::path directory;
+  bool json = false;
+};
+
+void print(const DatasetInfo& info) {
+  const DatasetManifest& m = info.manifest;
+  fmt::print("{} ({})\n", info.directory, info.fingerprint);
+  fmt::print("samples    {} ({} text only), {} bad, {} skipped\n", m.counts.samples,
+             info.text_only_samples, m.counts.bad, m.counts.skipped);
+  fmt::print("tokens     {}, {} trained on; per sample", m.counts.tokens, m.counts.targets);
+  for (size_t i = 0; i < kPercentiles.size(); ++i)
+    fmt::print(" p{} {}", kPercentiles[i], info.token_percentiles[i]);
+  fmt::print("\npictures   {}", m.counts.images);
+  if (m.pictures.side > 0) {
+    fmt::print(", {}x{} by {} with {}, stored {}, {} tokens each", m.pictures.side, m.pictures.side,
+               m.pictures.geometry, m.pictures.filter, m.pictures.storage, m.pictures.patches);
+  }
+  fmt::print("\ntext       template {}, at most {} tokens, {} of {} ids\n", m.chat_template,
+             m.max_length, m.tokenizer.kind, m.tokenizer.vocab_size);
+  fmt::print("shards     {}, {:.1f} MiB\n", m.shards.size(),
+             static_cast<double>(info.shard_bytes) / (1 << 20));
+}
+
+int run_info(const Flags& flags) {
+  const DatasetInfo info = describe_dataset(*Dataset::open(flags.directory));
+  if (flags.json) {
+    fmt::print("{}\n", to_json(info).dump(2));
+  } else {
+    print(info);
+  }
+  return static_cast<int>(mm::ExitCode::kDone);
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Body& body) {
+  auto* verb = app.add_subcommand("info", "Say what a data set holds");
+  auto flags = std::make_shared<Flags>();
+  verb->add_option("dataset", flags->directory, "Packed data set")->required();
+  verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
+  verb->footer(kExamples);
+  verb->callback([flags, &body] { body = [flags] { return run_info(*flags); }; });
+}
+
+}  // namespace mmshard

@@ -1,0 +1,77 @@
+#include "lib/data/bad_sample_ledger.h"
+
+#include <algorithm>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+#include "lib/data/json_fields.h"
+
+namespace mm::data {
+namespace {
+
+constexpr size_t kNamed = 20;
+
+LedgerEntry entry_from(const Json& json, const std::string& origin) {
+  const JsonFields in(json, origin);
+  LedgerEntry entry;
+  entry.row = in.integer<uint64_t>("row");
+  entry.key = in.text("key");
+  entry.path = in.text("path");
+  entry.kind = in.text("kind");
+  entry.message = in.text("message");
+  entry.skipped =
+      json.contains("skipped") && json["skipped"].is_boolean() && json["skipped"].get<bool>();
+  return entry;
+}
+
+}  // namespace
+
+void write_ledger(const std::filesystem::path& path, std::span<const LedgerEntry> entries) {
+  std::string text;
+  for (const LedgerEntry& entry : entries) {
+    Json line = {{"row", entry.row},
+                 {"key", entry.key},
+                 {"path", entry.path},
+                 {"kind", entry.kind},
+                 {"message", entry.message}};
+    if (entry.skipped) line["skipped"] = true;
+    text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  write_file_atomic(path, text);
+}
+
+std::vector<LedgerEntry> read_ledger(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  std::vector<LedgerEntry> entries;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string origin = fmt::format("{}: line {}", path.string(), entries.size() + 1);
+    entries.push_back(
+        entry_from(parse_json(std::string_view(text).substr(begin, end - begin), origin), origin));
+    begin = end + 1;
+  }
+  return entries;
+}
+
+void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, double limit) {
+  const auto bad = static_cast<uint64_t>(std::count_if(
+      entries.begin(), entries.end(), [](const LedgerEntry& e) { return !e.skipped; }));
+  if (static_cast<double>(bad) <= limit * static_cast<double>(samples + bad)) return;
+  std::string names;
+  size_t named = 0;
+  for (const LedgerEntry& entry : entries) {
+    if (entry.skipped) continue;
+    if (++named > kNamed) break;
+    names += fmt::format("\n  row {} ({}): {}: {}", entry.row,
+                         entry.path.empty() ? entry.key : entry.path, entry.kind, entry.message);
+  }
+  if (bad > kNamed) names += fmt::format("\n  and {} more", bad - kNamed);
+  throw DataError(
+      "{} of {} samples are bad ({:.3g} %), the limit is {:.3g} %; mend them or raise "
+      "--bad-limit:{}",
+      bad, samples + bad, 100.0 * static_cast<double>(bad) / static_cast<double>(samples + bad),
+      100 * limit, names);
+}
+
+}  // namespace mm::data

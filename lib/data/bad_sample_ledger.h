@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mm::data {
+
+/// A source row that gave no sample. `kind` is a stable word: those of lib/image and lib/text
+/// ("truncated", "corrupt", "not_an_image", "too_large", "no_targets", "image_count", ...), and
+/// "bad_json", "bad_row", "missing", "outside_root", "bad_name", "empty_caption", "no_caption".
+struct LedgerEntry {
+  uint64_t row = 0;
+  std::string key;
+  std::string path;  ///< of the picture at fault as recorded; empty if the text is
+  std::string kind;
+  std::string message;
+  bool skipped =
+      false;  ///< no sample was promised (a picture without caption): not counted against the limit
+};
+
+/// One JSON object a line, in the given order. Atomic.
+void write_ledger(const std::filesystem::path& path, std::span<const LedgerEntry> entries);
+/// Throws DataError naming the line that is not an entry.
+std::vector<LedgerEntry> read_ledger(const std::filesystem::path& path);
+
+/// Throws DataError when more than `limit` (a fraction) of all `samples` + bad entries are bad;
+/// names up to 20 of them with their reasons, one a line.
+void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, double limit);
+
+}  // namespace mm::data

@@ -1,0 +1,17 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "lib/base/result.h"
+
+namespace mm::data {
+
+/// File of a recorded picture path below `root`. Refused as "outside_root": absolute paths, drive
+/// letters, and `..` that climbs above the root, with either kind of slash; as "bad_name": empty or
+/// with a NUL. Backslashes mean slashes if no file has the literal name. "missing" if there is no
+/// such regular file. Links inside the root are followed: they are the user's.
+Result<std::filesystem::path> resolve_image_path(const std::filesystem::path& root,
+                                                 std::string_view recorded);
+
+}  // namespace mm::data

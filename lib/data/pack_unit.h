@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lib/base/file.h"
+#include "lib/data/record.h"
+#include "lib/data/sample_builder.h"
+
+namespace mm::data {
+
+/// A run of consecutive records: what is redone after a kill, and what a thread works on at a time.
+inline constexpr size_t kUnitRecords = 128;
+
+/// Where a sample of a unit lies until it stands in its shard.
+struct UnitSample {
+  uint64_t row = 0;
+  std::string key;
+  SampleSize size;
+  int32_t width = 0, height = 0;
+  uint32_t unit = 0;
+  uint64_t payload_offset = 0;  ///< in the unit's file
+  uint32_t payload_bytes = 0;
+};
+
+/// A unit's file without its payloads.
+struct UnitTable {
+  std::vector<UnitSample> samples;
+  std::vector<LedgerEntry> bad;
+  uint64_t content_hash = 0;  ///< XXH3 of the whole file: equal for equal content
+};
+
+using UnitOutcome = std::variant<BuiltSample, LedgerEntry>;
+
+/// Identity of a unit's input: keys, picture paths, texts. A unit file made from other records is
+/// not reused.
+uint64_t records_hash(std::span<const SourceItem> items);
+
+/// Writes a unit atomically, with a hash at its end.
+void write_unit(const std::filesystem::path& path, uint64_t records_hash,
+                std::span<const UnitOutcome> outcomes);
+
+/// The unit's table, if the file is whole and was made from these records; nothing if it is
+/// missing, damaged or of others: then it is made again. Reads the whole file once.
+std::optional<UnitTable> read_unit(const std::filesystem::path& path, uint64_t records_hash,
+                                   uint32_t unit);
+
+}  // namespace mm::data

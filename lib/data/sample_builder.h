@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/data/pack_options.h"
+#include "lib/data/record.h"
+#include "lib/data/sample.h"
+#include "lib/text/tokenizer.h"
+
+namespace mm::data {
+
+/// A sample ready for a shard.
+struct BuiltSample {
+  uint64_t row = 0;  ///< of the source
+  std::string key;
+  SampleSize size;
+  int32_t width = 0, height = 0;  ///< of the stored pictures; 0 without
+  std::string payload;            ///< encode_sample
+};
+
+/// Records to samples: reads and prepares pictures, renders and tokenises the conversation.
+/// Thread-safe.
+class SampleBuilder {
+ public:
+  /// `tokenizer` must outlive it. Throws UsageError if options are impossible together (checked on
+  /// an empty sample).
+  SampleBuilder(const PackOptions& options, const text::Tokenizer& tokenizer);
+
+  /// The sample, or why there is none: kinds as LedgerEntry lists them.
+  std::variant<BuiltSample, LedgerEntry> build(const Record& record) const;
+
+ private:
+  Result<text::RenderedSample> render(const Record& record) const;
+  Result<std::string> prepare(const std::string& recorded) const;
+
+  const PackOptions& options_;
+  const text::Tokenizer& tokenizer_;
+  const text::ChatTemplate template_;
+  const int32_t picture_tokens_;
+};
+
+}  // namespace mm::data

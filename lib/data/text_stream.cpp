@@ -1,0 +1,44 @@
+#include "lib/data/text_stream.h"
+
+#include <algorithm>
+#include <span>
+
+#include "lib/base/error.h"
+
+namespace mm::data {
+namespace {
+constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+}  // namespace
+
+TextStream::TextStream(const std::filesystem::path& path) : file_(File::open_read(path)) {
+  size_bytes_ = file_.size_bytes();
+  if (refill() && buffer_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+}
+
+bool TextStream::refill() {
+  const uint64_t offset = buffer_offset_ + buffer_.size();
+  const uint64_t left = size_bytes_ - std::min(size_bytes_, offset);
+  if (left == 0) return false;
+  buffer_.resize(std::min(left, kBlockBytes));
+  file_.read_at(offset, std::as_writable_bytes(std::span(buffer_)));
+  buffer_offset_ = offset;
+  at_ = 0;
+  return true;
+}
+
+bool read_line(TextStream& in, std::string& line) {
+  line.clear();
+  if (in.peek() == TextStream::kEnd) return false;
+  for (int byte = in.get(); byte != TextStream::kEnd && byte != '\n'; byte = in.get()) {
+    if (line.size() == kMaxRowBytes) {
+      throw DataError("{}: line that ends after byte {} is longer than {} MiB", in.path().string(),
+                      in.offset(), kMaxRowBytes >> 20);
+    }
+    line.push_back(static_cast<char>(byte));
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  return true;
+}
+
+}  // namespace mm::data
