@@ -10,8 +10,9 @@
 
 namespace mm::kernels {
 
-/// The arithmetic of one element, shared by the CPU and the CUDA twin and tested on the CPU: fp32 -> bf16, round to nearest,
-/// ties to even; NaN stays a (quiet) NaN, overflow becomes infinity as rounding demands.
+/// The arithmetic of one element, shared by the CPU and the CUDA twin and tested on the CPU: fp32
+/// -> bf16, round to nearest, ties to even; NaN stays a (quiet) NaN, overflow becomes infinity as
+/// rounding demands.
 MM_HOST_DEVICE inline uint16_t bf16_bits(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof(bits));

@@ -7,7 +7,8 @@
 namespace mm::kernels {
 namespace {
 
-/// By value, not by bits: |x| = m * 2^e with 8 significant bits kept, so that no trick is shared with the fast twins.
+/// By value, not by bits: |x| = m * 2^e with 8 significant bits kept, so that no trick is shared
+/// with the fast twins.
 uint16_t rounded(double value) {
   if (std::isnan(value)) return 0x7fc0;
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
@@ -15,7 +16,8 @@ uint16_t rounded(double value) {
   if (std::isinf(size)) return sign | 0x7f80;
   int exponent = 0;
   std::frexp(size, &exponent);
-  // Spacing of bf16 numbers near `size`: 8 significant bits; below 2^-126 the spacing of subnormals.
+  // Spacing of bf16 numbers near `size`: 8 significant bits; below 2^-126 the spacing of
+  // subnormals.
   const int spacing = std::max(exponent - 8, -126 - 7);
   const double units = std::nearbyint(std::ldexp(size, -spacing));
   const double result = std::ldexp(units, spacing);

@@ -49,18 +49,18 @@ started=$(date +%s)
 [ -e "$work/names.txt" ] || "$bin/emoji_jsonl" "$work/pictures" "$work"
 if [ ! -e "$work/tokenizer.model" ]; then
   say "training a SentencePiece tokenizer on the training names"
-  spm_train --input="$work/names.txt" --model_prefix="$work/tokenizer.partial" --vocab_size=@VOCAB@ --model_type=@SPM@ \
+  spm_train --input="$work/names.txt" --model_prefix="$work/tokenizer.partial" --vocab_size=1000 --model_type=bpe \
     --character_coverage=1.0 --hard_vocab_limit=false --minloglevel=2 --num_threads=2 >&2
   mv "$work/tokenizer.partial.model" "$work/tokenizer.model"
   rm -f "$work/tokenizer.partial.vocab"
 fi
 
 say "packing"
-pack() { "$bin/mmshard" pack --quiet --tokenizer "$work/tokenizer.model" "$@" >&2; }
-pictures=(--format jsonl --image-root "$work/pictures" --template plain_eos --image-side @SIDE@ --patch @PATCH@)
-pack --source "$work/train.jsonl" --out "$work/train" "${pictures[@]}"
-pack --source "$work/heldout.jsonl" --out "$work/heldout" "${pictures[@]}"
-pack --source "$work/names.jsonl" --out "$work/names" --format jsonl --template plain_eos --image-side @SIDE@ --patch @PATCH@
+pack() { "$bin/mmshard" pack --quiet --tokenizer "$work/tokenizer.model" --template plain_eos "$@" >&2; }
+pictures=(--image-root "$work/pictures" --image-side 72 --patch 18)
+pack "$work/train.jsonl" --out "$work/train" "${pictures[@]}"
+pack "$work/heldout.jsonl" --out "$work/heldout" "${pictures[@]}"
+pack "$work/names.jsonl" --out "$work/names" --text-only
 
 say "training on $ranks ranks"
 settings=(--set "run.seed=$seed")

@@ -13,11 +13,16 @@ struct Options {
 }  // namespace
 
 void add_check(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("check", "Checks a recipe, its data sets and the step program of every stage, without training.");
+  CLI::App* verb = app.add_subcommand(
+      "check",
+      "Checks a recipe, its data sets and the step program of every stage, without training.");
   auto options = std::make_shared<Options>();
   verb->add_option("recipe", options->recipe, "TOML recipe")->required();
-  verb->add_option("--set", options->set, "override a key (may be repeated)")->allow_extra_args(false);
-  verb->add_option("--ranks", options->ranks, "data ranks that the program is checked for")->check(CLI::Range(1, 65536))->capture_default_str();
+  verb->add_option("--set", options->set, "override a key (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_option("--ranks", options->ranks, "data ranks that the program is checked for")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
   verb->add_flag("--resolved", options->resolved, "print the recipe with every default filled in");
   verb->add_flag("--draw", options->draw, "draw the step program of each stage");
   verb->add_flag("--json", options->json, "one JSON object instead of text");
@@ -27,7 +32,12 @@ void add_check(CLI::App& app, Action& action) {
       "  mmtrain check recipes/quickstart-llava.toml --ranks 4 --draw");
   verb->callback([options, &action] {
     action = [options] {
-      return call_engine("check", {{"recipe", options->recipe}, {"set", options->set}, {"ranks", options->ranks}, {"json", options->json}, {"resolved", options->resolved}, {"draw", options->draw}});
+      return call_engine("check", {{"recipe", options->recipe},
+                                   {"set", options->set},
+                                   {"ranks", options->ranks},
+                                   {"json", options->json},
+                                   {"resolved", options->resolved},
+                                   {"draw", options->draw}});
     };
   });
 }

@@ -1,8 +1,13 @@
-// The engine's one door: a verb and its options as JSON in, the exit code out. No exception crosses it.
-#include "lib/base/cli.h"
-#include "lib/base/json.h"
+// The engine's one door: a verb and its options as JSON in, the exit code out. No exception crosses
+// it.
 #include "lib/run/engine.h"
 
-extern "C" __attribute__((visibility("default"))) int mm_engine_run(const char* verb, const char* options) {
-  return mm::run_cli("mmtrain", [&] { return mm::run::run_verb(verb, mm::parse_json(options, "engine options")); });
+#include "lib/base/cli.h"
+#include "lib/base/json.h"
+
+extern "C" __attribute__((visibility("default"))) int mm_engine_run(const char* verb,
+                                                                    const char* options) {
+  return mm::run_cli("mmtrain", [&] {
+    return mm::run::run_verb(verb, mm::parse_json(options, "engine options"));
+  });
 }

@@ -15,21 +15,26 @@ namespace {
 namespace fs = std::filesystem;
 
 void load(const fs::path& library, int mode) {
-  if (!dlopen(library.c_str(), mode)) throw UsageError("cannot load {}: {}", library.string(), dlerror());
+  if (!dlopen(library.c_str(), mode))
+    throw UsageError("cannot load {}: {}", library.string(), dlerror());
 }
 
-/// The libraries of another LibTorch, in order of need; what has the same SONAME then serves the engine.
+/// The libraries of another LibTorch, in order of need; what has the same SONAME then serves the
+/// engine.
 void load_libtorch(const fs::path& root) {
   const fs::path cuda = root / ".." / "nvidia" / "cu13" / "lib";
   for (const char* name : {"libcudart.so.13", "libcupti.so.13"}) {
     if (fs::exists(cuda / name)) load(cuda / name, RTLD_NOW | RTLD_GLOBAL);
   }
-  for (const char* name : {"libc10.so", "libtorch_cpu.so"}) load(root / "lib" / name, RTLD_NOW | RTLD_GLOBAL);
+  for (const char* name : {"libc10.so", "libtorch_cpu.so"})
+    load(root / "lib" / name, RTLD_NOW | RTLD_GLOBAL);
 }
 
 void set_default_threads() {
   if (env::get("OMP_NUM_THREADS")) return;
-  const std::string threads = env::get("SLURM_CPUS_PER_TASK").value_or(env::get("WORLD_SIZE") ? "1" : std::to_string(usable_cores()));
+  const std::string threads =
+      env::get("SLURM_CPUS_PER_TASK")
+          .value_or(env::get("WORLD_SIZE") ? "1" : std::to_string(usable_cores()));
   setenv("OMP_NUM_THREADS", threads.c_str(), 1);
 }
 
@@ -37,10 +42,14 @@ void set_default_threads() {
 
 int call_engine(const std::string& verb, const Json& options) {
   set_default_threads();
-  if (const auto libtorch = env::get("LIBTORCH"); libtorch && !libtorch->empty()) load_libtorch(*libtorch);
-  const fs::path engine = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / "libmm_engine.so";
+  if (const auto libtorch = env::get("LIBTORCH"); libtorch && !libtorch->empty())
+    load_libtorch(*libtorch);
+  const fs::path engine =
+      fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / "libmm_engine.so";
   void* library = dlopen(engine.c_str(), RTLD_NOW);
-  if (!library) throw UsageError("cannot load the engine: {}; set LIBTORCH=/path to a LibTorch 2.11 folder", dlerror());
+  if (!library)
+    throw UsageError("cannot load the engine: {}; set LIBTORCH=/path to a LibTorch 2.11 folder",
+                     dlerror());
   using EngineRun = int (*)(const char*, const char*);
   const auto run = reinterpret_cast<EngineRun>(dlsym(library, "mm_engine_run"));
   if (!run) throw InternalError("{}: {}", engine.string(), dlerror());

@@ -13,7 +13,9 @@ struct Options {
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("report", "Writes RUN/report.html: one page with loss curves, held-out pictures, throughput and data wait.");
+  CLI::App* verb = app.add_subcommand("report",
+                                      "Writes RUN/report.html: one page with loss curves, held-out "
+                                      "pictures, throughput and data wait.");
   auto options = std::make_shared<Options>();
   verb->add_option("run", options->run, "run directory")->required();
   verb->add_option("--out", options->out, "file to write (default: RUN/report.html)");
@@ -24,7 +26,8 @@ void add_report(CLI::App& app, Action& action) {
   verb->callback([options, &action] {
     action = [options] {
       const std::filesystem::path run = options->run;
-      const std::filesystem::path out = options->out.empty() ? run / "report.html" : std::filesystem::path(options->out);
+      const std::filesystem::path out =
+          options->out.empty() ? run / "report.html" : std::filesystem::path(options->out);
       write_file_atomic(out, run::render_report(run::load_report(run)));
       fmt::print("{}\n", out.string());
       return 0;

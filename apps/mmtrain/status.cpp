@@ -1,7 +1,8 @@
+#include "lib/run/status.h"
+
 #include <fmt/format.h>
 
 #include "apps/mmtrain/verbs.h"
-#include "lib/run/status.h"
 
 namespace mm::mmtrain {
 
@@ -13,7 +14,8 @@ struct Options {
 }  // namespace
 
 void add_status(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("status", "Says where a run stands: step, loss, speed, last checkpoint, verdict.");
+  CLI::App* verb = app.add_subcommand(
+      "status", "Says where a run stands: step, loss, speed, last checkpoint, verdict.");
   auto options = std::make_shared<Options>();
   verb->add_option("run", options->run, "run directory")->required();
   verb->add_flag("--json", options->json, "one JSON object instead of text");

@@ -7,11 +7,16 @@
 namespace mm::run {
 
 Json EvalResult::to_json() const {
-  Json json{{"schema", 1}, {"data", data}, {"step", step}, {"scores", Json::object()}, {"pictures", Json::array()}};
+  Json json{{"schema", 1},
+            {"data", data},
+            {"step", step},
+            {"scores", Json::object()},
+            {"pictures", Json::array()}};
   for (const EvalRow& row : rows) {
-    json["scores"][row.name] = {{"samples", row.score.samples},   {"exact_match", row.score.exact},
-                                {"word_f1", row.score.f1},        {"recall_at_1", row.score.recall_1},
-                                {"recall_at_5", row.score.recall_5}, {"recall_at_10", row.score.recall_10}};
+    json["scores"][row.name] = {
+        {"samples", row.score.samples},      {"exact_match", row.score.exact},
+        {"word_f1", row.score.f1},           {"recall_at_1", row.score.recall_1},
+        {"recall_at_5", row.score.recall_5}, {"recall_at_10", row.score.recall_10}};
   }
   for (const EvalPicture& p : pictures) {
     json["pictures"].push_back({{"key", p.key},
@@ -26,15 +31,19 @@ Json EvalResult::to_json() const {
 
 EvalResult EvalResult::from_json(const Json& json) {
   EvalResult result{.data = json.value("data", ""), .step = json.value("step", int64_t{0})};
-  for (const auto& [name, s] : json.value("scores", Json::object()).items()) {
-    result.rows.push_back({name,
-                           {s.value("samples", size_t{0}), s.value("exact_match", 0.0), s.value("word_f1", 0.0),
-                            s.value("recall_at_1", 0.0), s.value("recall_at_5", 0.0), s.value("recall_at_10", 0.0)}});
+  const Json scores = json.value("scores", Json::object());
+  for (const auto& [name, s] : scores.items()) {
+    result.rows.push_back(
+        {name,
+         {s.value("samples", size_t{0}), s.value("exact_match", 0.0), s.value("word_f1", 0.0),
+          s.value("recall_at_1", 0.0), s.value("recall_at_5", 0.0), s.value("recall_at_10", 0.0)}});
   }
-  for (const Json& p : json.value("pictures", Json::array())) {
-    result.pictures.push_back({p.value("key", ""),
-                               {p.value("truth", ""), p.value("guess", ""), p.value("rank", size_t{1}) - 1},
-                               p.value("picture", "")});
+  const Json pictures = json.value("pictures", Json::array());
+  for (const Json& p : pictures) {
+    result.pictures.push_back(
+        {p.value("key", ""),
+         {p.value("truth", ""), p.value("guess", ""), p.value("rank", size_t{1}) - 1},
+         p.value("picture", "")});
   }
   return result;
 }
@@ -49,13 +58,16 @@ std::string EvalResult::table(size_t limit) const {
     out += fmt::format("{:<6}  {:<{}}  {:.{}}\n", exact_match(o.truth, o.guess) ? "right" : "wrong",
                        o.truth.substr(0, width), width, o.guess, width + 12);
   }
-  if (limit < pictures.size()) out += fmt::format("... and {} more (eval.json, report.html)\n", pictures.size() - limit);
-  out += fmt::format("\n{:<26} {:>12} {:>9} {:>10} {:>10} {:>10}\n", fmt::format("{} held-out pictures", pictures.size()),
-                     "exact match", "word F1", "recall@1", "recall@5", "recall@10");
+  if (limit < pictures.size())
+    out += fmt::format("... and {} more (eval.json, report.html)\n", pictures.size() - limit);
+  out += fmt::format("\n{:<26} {:>12} {:>9} {:>10} {:>10} {:>10}\n",
+                     fmt::format("{} held-out pictures", pictures.size()), "exact match", "word F1",
+                     "recall@1", "recall@5", "recall@10");
   for (const EvalRow& row : rows) {
     const NameScore& s = row.score;
-    out += fmt::format("{:<26} {:>10.1f} % {:>7.1f} % {:>8.1f} % {:>8.1f} % {:>8.1f} %\n", row.name, 100 * s.exact,
-                       100 * s.f1, 100 * s.recall_1, 100 * s.recall_5, 100 * s.recall_10);
+    out += fmt::format("{:<26} {:>10.1f} % {:>7.1f} % {:>8.1f} % {:>8.1f} % {:>8.1f} %\n", row.name,
+                       100 * s.exact, 100 * s.f1, 100 * s.recall_1, 100 * s.recall_5,
+                       100 * s.recall_10);
   }
   return out;
 }

@@ -10,12 +10,13 @@ namespace mm::run {
 
 /// One held-out picture and what the trained model calls it.
 struct EvalPicture {
-  std::string key;       ///< of the data set's record
+  std::string key;  ///< of the data set's record
   NamedPicture outcome;
   std::string data_uri;  ///< the picture as the model saw it, PNG
 };
 
-/// Scores of one way to ask: the trained model, the untrained one, the trained one fed a blank picture.
+/// Scores of one way to ask: the trained model, the untrained one, the trained one fed a blank
+/// picture.
 struct EvalRow {
   std::string name;
   NameScore score;
@@ -23,14 +24,15 @@ struct EvalRow {
 
 /// RUN/eval.json, what the table and the report show.
 struct EvalResult {
-  std::string data;          ///< data set directory
-  int64_t step = 0;          ///< of the checkpoint
-  std::vector<EvalRow> rows; ///< "trained" first, then the baselines
+  std::string data;           ///< data set directory
+  int64_t step = 0;           ///< of the checkpoint
+  std::vector<EvalRow> rows;  ///< "trained" first, then the baselines
   std::vector<EvalPicture> pictures;
 
   Json to_json() const;
   static EvalResult from_json(const Json& json);
-  /// Text table: rows of scores in percent, then true name, model's name, right or wrong, for the first `limit` pictures.
+  /// Text table: rows of scores in percent, then true name, model's name, right or wrong, for the
+  /// first `limit` pictures.
   std::string table(size_t limit) const;
 };
 

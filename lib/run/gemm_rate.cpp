@@ -12,7 +12,8 @@ double measure_gemm_rate(at::ScalarType dtype, int side, double seconds) {
   using Clock = std::chrono::steady_clock;
   const at::Tensor a = at::ones({side, side}, dtype), b = at::ones({side, side}, dtype);
   at::Tensor out = at::matmul(a, b);  // warm-up: thread pool, packing buffers
-  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                   std::chrono::duration<double>(seconds));
   double best_s = 1e9;
   for (int runs = 0; runs < 3 || Clock::now() < end; ++runs) {
     const Clock::time_point start = Clock::now();

@@ -1,6 +1,6 @@
 #include "lib/run/metrics.h"
 
-#include <sstream>
+#include <fmt/format.h>
 
 namespace mm::run {
 
@@ -32,10 +32,13 @@ StepRecord StepRecord::from_json(const Json& json) {
   r.stage = json.value("stage", "");
   r.epoch = json.value("epoch", uint64_t{0});
   // A loss that was not a number is written as null.
-  const auto number = [&](const char* key) { return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0.0; };
+  const auto number = [&](const char* key) {
+    return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0.0;
+  };
   r.loss = number("loss");
   r.grad_norm = number("grad_norm");
-  for (const auto& [part, rate] : json.value("lr", Json::object()).items()) r.lr[part] = rate.get<double>();
+  const Json rates = json.value("lr", Json::object());
+  for (const auto& [part, rate] : rates.items()) r.lr[part] = rate.get<double>();
   r.tokens = json.value("tokens", int64_t{0});
   r.targets = json.value("targets", int64_t{0});
   r.images = json.value("images", int64_t{0});
@@ -52,8 +55,10 @@ StepRecord StepRecord::from_json(const Json& json) {
 
 std::string StepRecord::line() const {
   return fmt::format(
-      "step {} {} loss {:.4f} grad_norm {:.3f} tokens_s {:.0f} mfu {:.3f} data_wait_ms {:.1f} mem_gib {:.2f}{}", step,
-      stage, loss, grad_norm, tokens_s, mfu, data_wait_ms, memory_gib, skipped ? " (skipped: no targets)" : "");
+      "step {} {} loss {:.4f} grad_norm {:.3f} tokens_s {:.0f} mfu {:.3f} data_wait_ms {:.1f} "
+      "mem_gib {:.2f}{}",
+      step, stage, loss, grad_norm, tokens_s, mfu, data_wait_ms, memory_gib,
+      skipped ? " (skipped: no targets)" : "");
 }
 
 namespace {
@@ -64,7 +69,8 @@ File open_log(const std::filesystem::path& path, int64_t resume_step) {
 }  // namespace
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& run_directory, int64_t resume_step)
-    : jsonl_(open_log(run_directory / "metrics.jsonl", resume_step)), tensorboard_(run_directory / "tb") {}
+    : jsonl_(open_log(run_directory / "metrics.jsonl", resume_step)),
+      tensorboard_(run_directory / "tb") {}
 
 void MetricsWriter::write(const StepRecord& record) {
   jsonl_.write(record.to_json().dump() + "\n");
@@ -83,8 +89,10 @@ std::vector<StepRecord> read_metrics(const std::filesystem::path& run_directory)
   std::vector<StepRecord> records;
   if (!std::filesystem::exists(path)) return records;
   const std::string text = read_file(path);
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    records.push_back(StepRecord::from_json(parse_json(std::string_view(text).substr(begin, end - begin), path.string())));
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    records.push_back(StepRecord::from_json(
+        parse_json(std::string_view(text).substr(begin, end - begin), path.string())));
   }
   return records;
 }
@@ -93,7 +101,8 @@ void cut_lines_after_step(const std::filesystem::path& path, int64_t step) {
   if (!std::filesystem::exists(path)) return;
   const std::string text = read_file(path);
   size_t keep = 0;
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
     const Json row = parse_json(std::string_view(text).substr(begin, end - begin), path.string());
     if (row.value("step", int64_t{0}) > step) break;
     keep = end + 1;

@@ -25,7 +25,9 @@ double word_f1(std::string_view truth, std::string_view guess) {
   std::sort(a.begin(), a.end());
   std::sort(b.begin(), b.end());
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(common));
-  return common.empty() ? 0 : 2.0 * static_cast<double>(common.size()) / static_cast<double>(a.size() + b.size());
+  return common.empty()
+             ? 0
+             : 2.0 * static_cast<double>(common.size()) / static_cast<double>(a.size() + b.size());
 }
 
 size_t rank_of(std::span<const double> scores, size_t truth) {

@@ -6,13 +6,15 @@
 
 namespace mm::run {
 
-/// Words of a short caption: blanks separate, colons and commas are dropped, ASCII letters are lowered.
+/// Words of a short caption: blanks separate, colons and commas are dropped, ASCII letters are
+/// lowered.
 std::vector<std::string> caption_words(std::string_view caption);
 
 /// Whether both captions have the same words in the same order.
 bool exact_match(std::string_view truth, std::string_view guess);
 
-/// F1 of the two multisets of words (as SQuAD scores answers, Rajpurkar et al. 2016, section 6.1); 0 if either is empty.
+/// F1 of the two multisets of words (as SQuAD scores answers, Rajpurkar et al. 2016, section 6.1);
+/// 0 if either is empty.
 double word_f1(std::string_view truth, std::string_view guess);
 
 /// Rank (from 0) of `truth` among `scores`, best first; ties go against it. O(n).

@@ -12,13 +12,20 @@ namespace mm::run {
 /// The three parts that freezing and learning rates speak of, as recipes spell them.
 inline const std::vector<std::string> kParts{"vision", "projector", "language"};
 
-/// [model]: either `from` (a Hugging Face LLaVA directory, or a run of ours) or sizes for a start from scratch.
+/// [model]: either `from` (a Hugging Face LLaVA directory, or a run of ours) or sizes for a start
+/// from scratch.
 struct ModelRecipe {
   std::string family = "llava";
-  std::filesystem::path from;       ///< Hugging Face directory; empty: the sizes below
+  std::filesystem::path from;  ///< Hugging Face directory; empty: the sizes below
   struct Vision {
-    int64_t hidden = 128, layers = 4, heads = 4, mlp = 512, patch = 8, image_side = 64, feature_layer = -2;
+    int64_t hidden = 128, layers = 4, heads = 4, mlp = 512, patch = 8, image_side = 64,
+            feature_layer = -2;
   } vision;
+  /// (byte / 255 - mean) / std per channel; CLIP's values by default.
+  struct Normalise {
+    std::vector<double> mean{0.48145466, 0.4578275, 0.40821073};
+    std::vector<double> std{0.26862954, 0.26130258, 0.27577711};
+  } normalise;
   struct Language {
     int64_t hidden = 192, layers = 4, heads = 4, kv_heads = 2, mlp = 512;
     double rope_theta = 10000;
@@ -27,12 +34,13 @@ struct ModelRecipe {
   double init_std = 0.02;
 };
 
-/// The learning rate over a stage: warm-up, then constant, cosine or warm-up-stable-decay (lib/optim/schedule.h).
+/// The learning rate over a stage: warm-up, then constant, cosine or warm-up-stable-decay
+/// (lib/optim/schedule.h).
 struct ScheduleRecipe {
   std::string kind = "cosine";
   int64_t warmup_steps = 0;
-  int64_t decay_steps = 0;          ///< wsd
-  double min_ratio = 0;             ///< of the base rate
+  int64_t decay_steps = 0;  ///< wsd
+  double min_ratio = 0;     ///< of the base rate
 };
 
 struct AugmentRecipe {
@@ -44,18 +52,18 @@ struct AugmentRecipe {
 /// One [[stage]]: what is trained, on what, for how long.
 struct StageRecipe {
   std::string name;
-  std::filesystem::path data;       ///< a data set that mmshard packed
-  std::vector<std::string> train;   ///< parts; the others are frozen and cost nothing
+  std::filesystem::path data;      ///< a data set that mmshard packed
+  std::vector<std::string> train;  ///< parts; the others are frozen and cost nothing
   int64_t steps = 0;
-  int64_t sequence_length = 0;      ///< tokens of a pack at most
-  int64_t packs_per_step = 0;       ///< global batch
-  int64_t max_images = 0;           ///< of a pack, 0: no cap
-  bool pack = true;                 ///< false: one sample a pack
-  std::map<std::string, double> lr; ///< base rate of each trained part
+  int64_t sequence_length = 0;       ///< tokens of a pack at most
+  int64_t packs_per_step = 0;        ///< global batch
+  int64_t max_images = 0;            ///< of a pack, 0: no cap
+  bool pack = true;                  ///< false: one sample a pack
+  std::map<std::string, double> lr;  ///< base rate of each trained part
   ScheduleRecipe schedule;
   double weight_decay = 0;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double clip_norm = 1.0;           ///< 0: none
+  double clip_norm = 1.0;  ///< 0: none
   AugmentRecipe augment;
 };
 
@@ -65,28 +73,30 @@ struct Recipe {
   uint64_t seed = 0;
   std::filesystem::path init_from;  ///< run or checkpoint whose weights training starts from
   ModelRecipe model;
-  std::string compute;              ///< "auto" (bf16 where the CPU has it), "fp32", "bf16", "float64"
-  std::string backend;              ///< "gloo"
+  std::string compute;  ///< "auto" (bf16 where the CPU has it), "fp32", "bf16", "float64"
+  std::string backend;  ///< "gloo"
   double comm_timeout_s = 60;
-  int64_t bucket_mib = 4;           ///< gradient bucket
-  int64_t checkpoint_every = 0;     ///< steps; 0: only at stage ends
+  int64_t bucket_mib = 4;        ///< gradient bucket
+  int64_t checkpoint_every = 0;  ///< steps; 0: only at stage ends
   int64_t checkpoint_keep = 2;
   int64_t log_every = 10;
   int64_t loader_threads = 1, loader_prefetch = 4;
   double bad_sample_limit = 0.001;  ///< share of samples that may fail at read time
   std::vector<StageRecipe> stages;
-  std::string resolved;             ///< TOML text of every key, defaults included
+  std::string resolved;  ///< TOML text of every key, defaults included
 
   int64_t total_steps() const;
-  /// Stage index and step within it for a global step in [0, total_steps()]; the total maps to the end of the last stage.
+  /// Stage index and step within it for a global step in [0, total_steps()]; the total maps to the
+  /// end of the last stage.
   std::pair<size_t, int64_t> locate(int64_t global_step) const;
 };
 
-/// Reads and checks `path` with `--set a.b=c` overrides. Throws UsageError with file, line, column and the nearest known key.
+/// Reads and checks `path` with `--set a.b=c` overrides. Throws UsageError with file, line, column
+/// and the nearest known key.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides);
 
-/// The keys whose change makes a saved state useless or misleading (model sizes, seed, stages' data and batch), as JSON; stored with
-/// checkpoints and compared on resume.
+/// The keys whose change makes a saved state useless or misleading (model sizes, seed, stages' data
+/// and batch), as JSON; stored with checkpoints and compared on resume.
 Json resume_contract(const Recipe& recipe);
 
 }  // namespace mm::run

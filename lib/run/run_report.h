@@ -11,16 +11,18 @@ namespace mm::run {
 /// What the page of a run shows.
 struct RunReport {
   std::string title;
-  std::string recipe;                 ///< resolved TOML text
+  std::string recipe;  ///< resolved TOML text
   std::vector<StepRecord> steps;
   std::optional<EvalResult> evaluation;
 };
 
-/// One self-contained HTML page, no network: score table, held-out pictures with the true and the given name, loss of each stage, gradient norm,
-/// throughput, data wait, and the recipe. A few hundred kilobytes for 150 pictures.
+/// One self-contained HTML page, no network: score table, held-out pictures with the true and the
+/// given name, loss of each stage, gradient norm, throughput, data wait, and the recipe. A few
+/// hundred kilobytes for 150 pictures.
 std::string render_report(const RunReport& report);
 
-/// Reads RUN/{metrics.jsonl, eval.json, recipe.toml}; what is missing is left out. Throws DataError if there is nothing at all.
+/// Reads RUN/{metrics.jsonl, eval.json, recipe.toml}; what is missing is left out. Throws DataError
+/// if there is nothing at all.
 RunReport load_report(const std::filesystem::path& run_directory);
 
 }  // namespace mm::run

@@ -12,7 +12,8 @@
 namespace mm::run {
 namespace {
 
-constexpr std::array<const char*, 6> kColours{"#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#57606a"};
+constexpr std::array<const char*, 6> kColours{"#1f6feb", "#d1242f", "#1a7f37",
+                                              "#9a6700", "#8250df", "#57606a"};
 constexpr int kLeft = 64, kRight = 12, kTop = 30, kBottom = 40;
 
 struct Range {
@@ -36,7 +37,9 @@ struct Frame {
   Range x, y;
   double value_y(double v) const { return chart.log_y ? std::log10(std::max(v, 1e-12)) : v; }
   double px(double v) const { return kLeft + x.position(v) * (chart.width - kLeft - kRight); }
-  double py(double v) const { return chart.height - kBottom - y.position(value_y(v)) * (chart.height - kTop - kBottom); }
+  double py(double v) const {
+    return chart.height - kBottom - y.position(value_y(v)) * (chart.height - kTop - kBottom);
+  }
 };
 
 Series thin(const Series& full, size_t points) {
@@ -60,7 +63,8 @@ std::string path_of(const Frame& frame, const Series& series) {
       pen_down = false;
       continue;
     }
-    path += fmt::format("{}{:.1f} {:.1f}", pen_down ? "L" : "M", frame.px(series.x[i]), frame.py(series.y[i]));
+    path += fmt::format("{}{:.1f} {:.1f}", pen_down ? "L" : "M", frame.px(series.x[i]),
+                        frame.py(series.y[i]));
     pen_down = true;
   }
   return path;
@@ -70,19 +74,23 @@ std::string axes(const Frame& frame) {
   const Chart& c = frame.chart;
   std::string out;
   for (double tick : round_ticks(frame.x.low, frame.x.high, 8)) {
-    out += fmt::format("<line x1='{0:.1f}' x2='{0:.1f}' y1='{1}' y2='{2}' class='grid'/><text x='{0:.1f}' y='{3}' class='tick' "
-                       "text-anchor='middle'>{4:g}</text>",
-                       frame.px(tick), kTop, c.height - kBottom, c.height - kBottom + 16, tick);
+    out += fmt::format(
+        "<line x1='{0:.1f}' x2='{0:.1f}' y1='{1}' y2='{2}' class='grid'/><text x='{0:.1f}' y='{3}' "
+        "class='tick' "
+        "text-anchor='middle'>{4:g}</text>",
+        frame.px(tick), kTop, c.height - kBottom, c.height - kBottom + 16, tick);
   }
   for (double tick : round_ticks(frame.y.low, frame.y.high, 5)) {
     const double shown = c.log_y ? std::pow(10.0, tick) : tick;
-    out += fmt::format("<line x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}' class='grid'/><text x='{3}' y='{4:.1f}' class='tick' "
-                       "text-anchor='end'>{5:.3g}</text>",
-                       kLeft, c.width - kRight, frame.py(shown), kLeft - 6, frame.py(shown) + 4, shown);
+    out += fmt::format(
+        "<line x1='{0}' x2='{1}' y1='{2:.1f}' y2='{2:.1f}' class='grid'/><text x='{3}' y='{4:.1f}' "
+        "class='tick' "
+        "text-anchor='end'>{5:.3g}</text>",
+        kLeft, c.width - kRight, frame.py(shown), kLeft - 6, frame.py(shown) + 4, shown);
   }
   out += fmt::format("<text x='{}' y='16' class='title'>{}</text>", kLeft, html_escape(c.title));
-  out += fmt::format("<text x='{}' y='{}' class='tick' text-anchor='end'>{}</text>", c.width - kRight, c.height - 6,
-                     html_escape(c.x_label));
+  out += fmt::format("<text x='{}' y='{}' class='tick' text-anchor='end'>{}</text>",
+                     c.width - kRight, c.height - 6, html_escape(c.x_label));
   out += fmt::format("<text x='6' y='16' class='tick'>{}</text>", html_escape(c.y_label));
   return out;
 }
@@ -93,8 +101,10 @@ std::string legend(const Chart& chart) {
   for (size_t i = chart.series.size(); i-- > 0;) {
     const std::string& name = chart.series[i].name;
     x -= 7.0 * static_cast<double>(name.size()) + 22;
-    out += fmt::format("<rect x='{:.0f}' y='8' width='10' height='10' fill='{}'/><text x='{:.0f}' y='17' class='tick'>{}</text>", x,
-                       kColours[i % kColours.size()], x + 14, html_escape(name));
+    out += fmt::format(
+        "<rect x='{:.0f}' y='8' width='10' height='10' fill='{}'/><text x='{:.0f}' y='17' "
+        "class='tick'>{}</text>",
+        x, kColours[i % kColours.size()], x + 14, html_escape(name));
   }
   return out;
 }
@@ -104,9 +114,13 @@ std::string legend(const Chart& chart) {
 std::vector<double> round_ticks(double low, double high, int count) {
   const double raw = (high - low) / std::max(1, count);
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
-  const double step = raw / power > 5 ? 10 * power : raw / power > 2 ? 5 * power : raw / power > 1 ? 2 * power : power;
+  const double step = raw / power > 5   ? 10 * power
+                      : raw / power > 2 ? 5 * power
+                      : raw / power > 1 ? 2 * power
+                                        : power;
   std::vector<double> ticks;
-  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i) ticks.push_back(i * step + 0.0);
+  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i)
+    ticks.push_back(i * step + 0.0);
   return ticks;
 }
 
@@ -118,12 +132,13 @@ std::string draw_svg(const Chart& chart) {
   }
   frame.x.close();
   frame.y.close();
-  std::string out = fmt::format("<svg viewBox='0 0 {0} {1}' width='{0}' height='{1}' role='img'>", chart.width, chart.height);
+  std::string out = fmt::format("<svg viewBox='0 0 {0} {1}' width='{0}' height='{1}' role='img'>",
+                                chart.width, chart.height);
   out += axes(frame);
   for (size_t i = 0; i < chart.series.size(); ++i) {
     const Series series = thin(chart.series[i], static_cast<size_t>(chart.width));
-    out += fmt::format("<path d='{}' fill='none' stroke='{}' stroke-width='1.5'/>", path_of(frame, series),
-                       kColours[i % kColours.size()]);
+    out += fmt::format("<path d='{}' fill='none' stroke='{}' stroke-width='1.5'/>",
+                       path_of(frame, series), kColours[i % kColours.size()]);
   }
   return out + legend(chart) + "</svg>";
 }

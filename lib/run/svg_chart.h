@@ -17,11 +17,13 @@ struct Chart {
   int width = 640, height = 260;  ///< pixels
 };
 
-/// The chart as an inline SVG element: axes with round ticks, a legend, one colour a series. Long series are thinned to about one
-/// point a pixel (means of equal slices), so that a report stays small. No outside reference; names are escaped.
+/// The chart as an inline SVG element: axes with round ticks, a legend, one colour a series. Long
+/// series are thinned to about one point a pixel (means of equal slices), so that a report stays
+/// small. No outside reference; names are escaped.
 std::string draw_svg(const Chart& chart);
 
-/// Round tick positions (1, 2 or 5 times a power of ten) that cover [low, high], about `count` of them.
+/// Round tick positions (1, 2 or 5 times a power of ten) that cover [low, high], about `count` of
+/// them.
 std::vector<double> round_ticks(double low, double high, int count);
 
 }  // namespace mm::run

@@ -13,7 +13,8 @@
 namespace mm::run {
 namespace {
 
-// Protocol-buffer wire format: a key is (field << 3 | wire type); 0 varint, 1 fixed 64, 2 length-delimited, 5 fixed 32.
+// Protocol-buffer wire format: a key is (field << 3 | wire type); 0 varint, 1 fixed 64, 2
+// length-delimited, 5 fixed 32.
 void put_varint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
   out += static_cast<char>(value);

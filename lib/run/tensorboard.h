@@ -7,9 +7,10 @@
 
 namespace mm::run {
 
-/// Appends scalars to a TensorBoard event file: TFRecord framing (u64 length, masked CRC-32C of it, payload, masked CRC-32C) around
-/// `tensorflow.Event` protocol buffers, of which only wall_time, step, file_version and simple_value summaries are written.
-/// One writer a run (rank 0). A resumed run opens a new file; TensorBoard joins the files of a directory by step.
+/// Appends scalars to a TensorBoard event file: TFRecord framing (u64 length, masked CRC-32C of it,
+/// payload, masked CRC-32C) around `tensorflow.Event` protocol buffers, of which only wall_time,
+/// step, file_version and simple_value summaries are written. One writer a run (rank 0). A resumed
+/// run opens a new file; TensorBoard joins the files of a directory by step.
 class TensorboardWriter {
  public:
   /// Creates `directory`/events.out.tfevents.<seconds>.<host>. Throws IoError.

@@ -10,7 +10,11 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
-include(GNUInstallDirs)
+# A relocatable tree: bin/, lib/; programs find their libraries beside themselves.
+set(CMAKE_INSTALL_BINDIR bin)
+set(CMAKE_INSTALL_LIBDIR lib)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)

@@ -8,7 +8,8 @@ namespace {
 EvalResult sample() {
   EvalResult result{.data = "heldout", .step = 12};
   result.rows = {{"trained", {2, 0.5, 0.75, 0.5, 1, 1}}, {"untrained", {2, 0, 0.1, 0, 0, 0.5}}};
-  result.pictures = {{"a", {"red apple", "red apple", 0}, "data:image/png;base64,AA=="}, {"b", {"blue car", "blue cat", 3}, ""}};
+  result.pictures = {{"a", {"red apple", "red apple", 0}, "data:image/png;base64,AA=="},
+                     {"b", {"blue car", "blue cat", 3}, ""}};
   return result;
 }
 }  // namespace

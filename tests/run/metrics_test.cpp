@@ -23,12 +23,18 @@ struct Directory {
 };
 
 StepRecord record(int64_t step) {
-  return {.step = step, .stage = "align", .loss = 1.5, .grad_norm = 2, .lr = {{"language", 1e-3}}, .tokens = 7};
+  return {.step = step,
+          .stage = "align",
+          .loss = 1.5,
+          .grad_norm = 2,
+          .lr = {{"language", 1e-3}},
+          .tokens = 7};
 }
 
 }  // namespace
 
-TEST_CASE("MetricsWriter: what is written is read back, and a resume cuts the steps that run again") {
+TEST_CASE(
+    "MetricsWriter: what is written is read back, and a resume cuts the steps that run again") {
   Directory dir;
   {
     MetricsWriter writer(dir.path, 0);
@@ -63,7 +69,8 @@ TEST_CASE("TensorboardWriter: frames carry length and masked checksums") {
   Directory dir;
   { TensorboardWriter(dir.path / "tb").scalar("a", 0.5, 3); }
   std::string text;
-  for (const auto& entry : fs::directory_iterator(dir.path / "tb")) text = mm::read_file(entry.path());
+  for (const auto& entry : fs::directory_iterator(dir.path / "tb"))
+    text = mm::read_file(entry.path());
   size_t at = 0, frames = 0;
   const auto masked = [](std::string_view bytes) {
     const uint32_t crc = mm::crc32c(bytes);

@@ -36,7 +36,8 @@ lr = { vision = 1e-4, projector = 1e-3, language = 1e-4 }
 )";
 
 struct RecipeFile {
-  fs::path path = fs::temp_directory_path() / ("mm_recipe_test_" + std::to_string(::getpid()) + ".toml");
+  fs::path path =
+      fs::temp_directory_path() / ("mm_recipe_test_" + std::to_string(::getpid()) + ".toml");
   explicit RecipeFile(const std::string& text) { std::ofstream(path) << text; }
   ~RecipeFile() { fs::remove(path); }
 };
@@ -92,13 +93,18 @@ TEST_CASE("read_recipe: an unknown key names its place and the nearest key") {
 }
 
 TEST_CASE("read_recipe: wrong type, range, word and missing keys say what was expected") {
-  CHECK(message(with(kGood, "steps = 10", "steps = \"ten\"")).find("expected an integer") != std::string::npos);
+  CHECK(message(with(kGood, "steps = 10", "steps = \"ten\"")).find("expected an integer") !=
+        std::string::npos);
   CHECK(message(with(kGood, "steps = 10", "steps = 0")).find("stage.0.steps") != std::string::npos);
   CHECK(message(with(kGood, "name = \"warm\"\n", "")).find("name") != std::string::npos);
-  CHECK(message(with(kGood, "\"language\"]", "\"langage\"]")).find("expected vision, projector or language") != std::string::npos);
-  CHECK(message(with(kGood, "lr = { language = 1e-3 }\n", "")).find("language") != std::string::npos);
-  CHECK(message(with(kGood, "heads = 4", "heads = 5")).find("5 heads do not divide hidden = 32") != std::string::npos);
-  CHECK(message(with(kGood, "\"all\"", "\"warm\"")).find("two stages are named") != std::string::npos);
+  CHECK(message(with(kGood, "\"language\"]", "\"langage\"]"))
+            .find("expected vision, projector or language") != std::string::npos);
+  CHECK(message(with(kGood, "lr = { language = 1e-3 }\n", "")).find("language") !=
+        std::string::npos);
+  CHECK(message(with(kGood, "heads = 4", "heads = 5")).find("5 heads do not divide hidden = 32") !=
+        std::string::npos);
+  CHECK(message(with(kGood, "\"all\"", "\"warm\"")).find("two stages are named") !=
+        std::string::npos);
   CHECK(message("[run]\nseed = 1\n").find("no [[stage]]") != std::string::npos);
   CHECK(message(kGood, {"stage.0.lr.vision=1"}).find("vision") != std::string::npos);
   CHECK(message("[run\n").find(":1:") != std::string::npos);

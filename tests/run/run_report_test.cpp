@@ -8,9 +8,11 @@ using namespace mm::run;
 
 TEST_CASE("render_report: one page, no outside reference, hostile names escaped") {
   RunReport report{.title = "run <x>", .recipe = "a = \"<b>\""};
-  for (int i = 1; i <= 20; ++i) report.steps.push_back({.step = i, .stage = i < 10 ? "warmup" : "all", .loss = 1.0 / i});
-  report.evaluation = EvalResult{.rows = {{"trained", {1, 1, 1, 1, 1, 1}}},
-                                 .pictures = {{"k", {"<i>cat", "<i>cat", 0}, "data:image/png;base64,AA=="}}};
+  for (int i = 1; i <= 20; ++i)
+    report.steps.push_back({.step = i, .stage = i < 10 ? "warmup" : "all", .loss = 1.0 / i});
+  report.evaluation =
+      EvalResult{.rows = {{"trained", {1, 1, 1, 1, 1, 1}}},
+                 .pictures = {{"k", {"<i>cat", "<i>cat", 0}, "data:image/png;base64,AA=="}}};
   const std::string page = render_report(report);
   CHECK(page.find("http") == std::string::npos);
   CHECK(page.find("<i>cat") == std::string::npos);

@@ -16,7 +16,9 @@ TEST_CASE("round_ticks: 1, 2 or 5 times a power of ten, inside the range") {
 TEST_CASE("draw_svg: empty, single-point and not-finite series are drawn without a not-a-number") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
-  for (const Series& series : {Series{}, Series{"one", {1}, {2}}, Series{"gap", {1, 2, 3}, {1, nan, 3}}, Series{"inf", {1, 2}, {inf, 1}}}) {
+  for (const Series& series :
+       {Series{}, Series{"one", {1}, {2}}, Series{"gap", {1, 2, 3}, {1, nan, 3}},
+        Series{"inf", {1, 2}, {inf, 1}}}) {
     const std::string svg = draw_svg({.title = "t", .series = {series}});
     CHECK(svg.find("nan") == std::string::npos);
     CHECK(svg.find("inf ") == std::string::npos);

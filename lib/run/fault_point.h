@@ -1,0 +1,11 @@
+#pragma once
+#include "lib/ckpt/safetensors_writer.h"
+
+namespace mm::run {
+
+/// For crash tests: MM_FAULT=point[@rank][:nth] makes the rank (default: every) kill itself with
+/// SIGKILL at the nth time (default: first) that it reaches the named point of a save. Empty if the
+/// variable is not set. Throws UsageError for a text it cannot read.
+ckpt::FaultHook fault_hook(int rank);
+
+}  // namespace mm::run

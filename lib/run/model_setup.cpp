@@ -1,0 +1,122 @@
+#include "lib/run/model_setup.h"
+
+#include <algorithm>
+
+#include "lib/base/error.h"
+#include "lib/health/cpu_features.h"
+#include "lib/model/llava.h"
+
+namespace mm::run {
+namespace {
+
+/// All data sets of a run speak the same ids and show pictures of one size; a set of texts has no
+/// pictures to disagree about.
+void check_sets_agree(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets) {
+  const data::DatasetManifest& first = sets.front();
+  for (size_t i = 1; i < sets.size(); ++i) {
+    const auto names = [&](const auto& a, const auto& b) {
+      return fmt::format("{} has {}, {} has {}", recipe.stages[0].data.string(), a,
+                         recipe.stages[i].data.string(), b);
+    };
+    if (sets[i].tokenizer.file.xxh3_128 != first.tokenizer.file.xxh3_128) {
+      throw UsageError("stage.{}.data: another tokenizer: {}; pack both with the same one", i,
+                       names(first.tokenizer.file.xxh3_128, sets[i].tokenizer.file.xxh3_128));
+    }
+    if (sets[i].tokenizer.image_token_id != first.tokenizer.image_token_id) {
+      throw UsageError("stage.{}.data: another image token id: {}", i,
+                       names(first.tokenizer.image_token_id, sets[i].tokenizer.image_token_id));
+    }
+  }
+}
+
+void check_pictures(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets,
+                    const model::LlavaConfig& config) {
+  for (size_t i = 0; i < sets.size(); ++i) {
+    const data::PictureEntry& p = sets[i].pictures;
+    if (p.side == 0 || sets[i].counts.images == 0) continue;
+    if (p.side != config.vision.image_size || p.patches != config.patches_per_image()) {
+      throw UsageError(
+          "stage.{}.data: {} has pictures of {} pixels with {} tokens each, the model reads {} "
+          "pixels and {} tokens (model.vision.image_side, patch)",
+          i, recipe.stages[i].data.string(), p.side, p.patches, config.vision.image_size,
+          config.patches_per_image());
+    }
+  }
+}
+
+model::LlavaConfig from_sizes(const Recipe& recipe, const data::DatasetManifest& set) {
+  const auto& v = recipe.model.vision;
+  const auto& l = recipe.model.language;
+  model::LlavaConfig config;
+  config.vision = {.hidden = v.hidden,
+                   .intermediate = v.mlp,
+                   .layers = v.layers,
+                   .heads = v.heads,
+                   .image_size = v.image_side,
+                   .patch_size = v.patch};
+  config.text = {.vocab = set.tokenizer.vocab_size,
+                 .hidden = l.hidden,
+                 .intermediate = l.mlp,
+                 .layers = l.layers,
+                 .heads = l.heads,
+                 .kv_heads = l.kv_heads,
+                 .head_size = l.hidden / l.heads};
+  config.text.rope_theta = l.rope_theta;
+  config.text.tied_head = l.tied_head;
+  config.text.bos_token = set.tokenizer.bos_id;
+  config.text.eos_token = set.tokenizer.eos_id;
+  config.text.pad_token = set.tokenizer.pad_id;
+  config.image_token_index = set.tokenizer.image_token_id;
+  config.vision_feature_layer = v.feature_layer;
+  return config;
+}
+
+}  // namespace
+
+model::LlavaConfig configure_model(const Recipe& recipe,
+                                   const std::vector<data::DatasetManifest>& sets) {
+  MM_CHECK(!sets.empty(), "a recipe has at least one stage");
+  check_sets_agree(recipe, sets);
+  const data::DatasetManifest& set = sets.front();
+  model::LlavaConfig config = recipe.model.from.empty()
+                                  ? from_sizes(recipe, set)
+                                  : model::read_llava_config(recipe.model.from / "config.json");
+  if (config.text.vocab < set.tokenizer.vocab_size ||
+      config.image_token_index != set.tokenizer.image_token_id) {
+    throw UsageError(
+        "model.from: {} has {} rows and image token {}, the data set {} has {} ids and image token "
+        "{}; pack with the model's own tokenizer and --image-token-id",
+        recipe.model.from.string(), config.text.vocab, config.image_token_index,
+        recipe.stages[0].data.string(), set.tokenizer.vocab_size, set.tokenizer.image_token_id);
+  }
+  check_pictures(recipe, sets, config);
+  model::check_config(config, recipe.path.string());
+  return config;
+}
+
+model::Model build_model(const Recipe& recipe, const model::LlavaConfig& config) {
+  model::Model model = model::build_llava(config);
+  for (model::ParamSpec& spec : model.params) {
+    if (spec.init == model::Init::kNormal) spec.init_std = recipe.model.init_std;
+  }
+  return model;
+}
+
+std::vector<bool> trainable_flags(const model::Model& model,
+                                  const std::vector<std::string>& parts) {
+  std::vector<bool> flags;
+  for (const model::ParamSpec& spec : model.params) {
+    flags.push_back(std::find(parts.begin(), parts.end(), model::part_name(spec.part)) !=
+                    parts.end());
+  }
+  return flags;
+}
+
+at::ScalarType compute_dtype(const std::string& word) {
+  if (word == "float64") return at::kDouble;
+  if (word == "bf16") return at::kBFloat16;
+  if (word == "fp32") return at::kFloat;
+  return health::has_fast_bf16() ? at::kBFloat16 : at::kFloat;
+}
+
+}  // namespace mm::run

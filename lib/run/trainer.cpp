@@ -1,0 +1,287 @@
+#include "lib/run/trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "lib/base/error.h"
+#include "lib/base/log.h"
+#include "lib/ckpt/hf_index.h"
+#include "lib/model/flops.h"
+#include "lib/model/hf_load.h"
+#include "lib/run/gemm_rate.h"
+#include "lib/run/model_setup.h"
+#include "lib/run/run_snapshot.h"
+#include "lib/state/save_state.h"
+
+namespace mm::run {
+
+namespace fs = std::filesystem;
+
+Trainer::Trainer(const Recipe& recipe, Comm& comm, const TrainOptions& options)
+    : recipe_(recipe), comm_(comm), options_(options) {
+  all_or_none(*comm_.control, [&] {
+    open_data();
+    build();
+  });
+  restore();
+  all_or_none(*comm_.control, [&] { prepare_directory(); });
+  measure_machine();
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::open_data() {
+  for (const StageRecipe& stage : recipe_.stages) sets_.push_back(data::Dataset::open(stage.data));
+}
+
+void Trainer::build() {
+  std::vector<data::DatasetManifest> manifests;
+  for (const auto& set : sets_) manifests.push_back(set->manifest());
+  config_ = configure_model(recipe_, manifests);
+  model_ = std::make_unique<model::Model>(build_model(recipe_, config_));
+  const at::ScalarType compute = compute_dtype(recipe_.compute);
+  params_ = std::make_unique<optim::ParamStore>(
+      *model_, optim::Precision{compute == at::kDouble ? at::kDouble : at::kFloat, compute});
+}
+
+/// The contract of resuming: recipe keys that the state depends on, and the data sets'
+/// fingerprints.
+static Json data_fingerprints(const std::vector<std::unique_ptr<data::Dataset>>& sets) {
+  Json json = Json::object();
+  for (size_t i = 0; i < sets.size(); ++i)
+    json[fmt::format("stage.{}.data", i)] = sets[i]->fingerprint();
+  return json;
+}
+
+void Trainer::restore() {
+  resumed_ = state::find_checkpoint(*comm_.control, options_.run_directory / "ckpt");
+  all_or_none(*comm_.control, [&] {
+    if (!resumed_) {
+      if (options_.resume == Resume::kMust)
+        throw UsageError("{}: no checkpoint to resume from (--resume must)",
+                         options_.run_directory.string());
+      start_weights();
+      return;
+    }
+    if (options_.resume == Resume::kNever)
+      throw UsageError("{}: holds {} already; choose another directory, or --resume auto",
+                       options_.run_directory.string(), resumed_->directory.filename().string());
+    const RunSnapshot snapshot =
+        RunSnapshot::from_json(resumed_->manifest.state, resumed_->directory.string());
+    std::string difference = contract_difference(snapshot.contract, resume_contract(recipe_));
+    if (difference.empty())
+      difference = contract_difference(snapshot.data, data_fingerprints(sets_));
+    if (!difference.empty())
+      throw UsageError(
+          "{}: cannot resume with this recipe: {}; use another --run, or init.from to start from "
+          "its weights",
+          options_.run_directory.string(), difference);
+    state::load_tensors(*resumed_, weight_tensors(*params_));
+    params_->refresh_compute(/*all=*/true);
+    run_id_ = snapshot.run_id;
+    save_id_ = resumed_->manifest.save_id;
+    global_step_ = saved_step_ = snapshot.global_step;
+    tokens_seen_ = snapshot.tokens_seen;
+    bad_samples_ = snapshot.bad_samples;
+  });
+}
+
+void Trainer::start_weights() {
+  params_->initialise(recipe_.seed);
+  if (!recipe_.model.from.empty()) {
+    const std::vector<at::Tensor> values = model::load_llava_weights(
+        *model_, config_, ckpt::HfWeights::open(recipe_.model.from), recipe_.model.from.string());
+    for (size_t i = 0; i < values.size(); ++i)
+      params_->set(static_cast<model::ParamId>(i), values[i]);
+  }
+  if (!recipe_.init_from.empty())
+    state::load_tensors(state::open_checkpoint(recipe_.init_from), weight_tensors(*params_));
+  params_->refresh_compute(/*all=*/true);
+}
+
+void Trainer::prepare_directory() {
+  if (comm_.rank != 0) return;
+  const RunDir directory = RunDir::create(options_.run_directory);
+  run_id_ = directory.run_id();
+  write_file_atomic(directory.recipe(), recipe_.resolved);
+  SampleLedger::cut(directory.path(), global_step_);
+  metrics_ = std::make_unique<MetricsWriter>(directory.path(), global_step_);
+  // What a caption needs: the tokenizer and how pictures were prepared, from the last set that has
+  // pictures.
+  const data::Dataset* set = sets_.back().get();
+  for (const auto& candidate : sets_) {
+    if (candidate->manifest().counts.images > 0) set = candidate.get();
+  }
+  const std::string& tokenizer = set->manifest().tokenizer.file.file;
+  write_file_atomic(directory.path() / tokenizer, read_file(set->directory() / tokenizer));
+  write_file_atomic(directory.path() / "data.json", data::to_json(set->manifest()).dump(2) + "\n");
+}
+
+void Trainer::measure_machine() {
+  comm_.control->barrier();  // all ranks measure at once, as they will train
+  const double mine = measure_gemm_rate(params_->precision().compute, 512, 0.2);
+  const at::Tensor sum = at::full({1}, mine, at::kDouble);
+  comm_.control->all_reduce_sum(sum);
+  gemm_flops_ = sum.item<double>();
+  ledger_ = std::make_unique<SampleLedger>(options_.run_directory, comm_.rank);
+}
+
+std::unique_ptr<StageRun> Trainer::start_stage(size_t index, int64_t stage_step) {
+  std::unique_ptr<StageRun> stage;
+  all_or_none(*comm_.control, [&] {
+    stage = std::make_unique<StageRun>(
+        StageInputs{recipe_, index, config_, *params_, *sets_[index], comm_, stage_step});
+    if (stage_step == 0 || !resumed_) return;
+    state::load_tensors(*resumed_, stage->moments());
+    stage->optimizer().set_update_count(
+        RunSnapshot::from_json(resumed_->manifest.state, resumed_->directory.string())
+            .update_count);
+  });
+  if (comm_.rank == 0) {
+    log::info("run", stage_step == 0 ? "stage begins" : "stage goes on",
+              {{"stage", recipe_.stages[index].name},
+               {"global_step", global_step_},
+               {"stage_step", stage_step},
+               {"samples", sets_[index]->rows()},
+               {"ranks", comm_.world}});
+  }
+  return stage;
+}
+
+ExitCode Trainer::run() {
+  auto [index, stage_step] = recipe_.locate(global_step_);
+  for (; index < recipe_.stages.size(); ++index, stage_step = 0) {
+    const std::unique_ptr<StageRun> stage = start_stage(index, stage_step);
+    while (!stage->done()) {
+      const bool stop = step(*stage, index);
+      const int64_t every = recipe_.checkpoint_every;
+      const bool due = every > 0 && global_step_ % every == 0;
+      if (stop || due || stage->done()) save(*stage, index);
+      if (stop && global_step_ < recipe_.total_steps()) return ExitCode::kSavedRunAgain;
+    }
+  }
+  return ExitCode::kDone;
+}
+
+bool Trainer::step(StageRun& stage, size_t index) {
+  const auto start = std::chrono::steady_clock::now();
+  const StageStep done = stage.run_step(global_step_ + 1);
+  ++global_step_;
+  tokens_seen_ += done.plan.tokens;
+  bad_samples_ += static_cast<int64_t>(done.bad.size());
+  note_bad_samples(done, index);
+  ledger_->record(global_step_, recipe_.stages[index].name, done.plan.position.epoch, done.samples);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const bool wanted =
+      (options_.stop_requested && options_.stop_requested()) || global_step_ == options_.stop_after;
+  const std::vector<RankPulse> pulses =
+      exchange(*comm_.control, {.data_wait_ms = done.wait_ms,
+                                .exposed_comm_ms = done.report.exposed_comm_ms,
+                                .step_ms = 1e3 * seconds,
+                                .memory_gib = peak_memory_gib(),
+                                .stop = wanted ? 1.0 : 0.0,
+                                .bad_samples = static_cast<double>(bad_samples_)});
+  double bad = 0, stop = 0;
+  for (const RankPulse& pulse : pulses) bad += pulse.bad_samples, stop += pulse.stop;
+  if (bad > recipe_.bad_sample_limit * static_cast<double>(sets_[index]->rows())) {
+    throw DataError(
+        "{}: {:.0f} samples could not be read, more than loader.bad_sample_limit = {} of {}; see "
+        "{}",
+        sets_[index]->directory().string(), bad, recipe_.bad_sample_limit, sets_[index]->rows(),
+        (options_.run_directory / "ledger").string());
+  }
+  if (comm_.rank == 0) {
+    records_.push_back(record_of(done, index, seconds, pulses));
+    metrics_->write(records_.back());
+    if (global_step_ % recipe_.log_every == 0 || stage.done())
+      log::info("run", records_.back().line());
+  }
+  return stop > 0;
+}
+
+StepRecord Trainer::record_of(const StageStep& done, size_t index, double seconds,
+                              const std::vector<RankPulse>& pulses) const {
+  StepRecord record{.step = global_step_,
+                    .stage = recipe_.stages[index].name,
+                    .epoch = done.plan.position.epoch,
+                    .loss = done.report.loss(),
+                    .grad_norm = done.report.grad_norm,
+                    .lr = done.lr};
+  record.tokens = done.plan.tokens;
+  record.targets = done.plan.targets;
+  record.images = done.plan.images;
+  double pairs = 0;
+  for (const data::Pack& pack : done.plan.packs) {
+    record.samples += static_cast<int64_t>(pack.samples.size());
+    pairs += pack.attention_pairs;
+  }
+  for (const RankPulse& pulse : pulses) {
+    record.data_wait_ms = std::max(record.data_wait_ms, pulse.data_wait_ms);
+    record.exposed_comm_ms = std::max(record.exposed_comm_ms, pulse.exposed_comm_ms);
+    record.memory_gib = std::max(record.memory_gib, pulse.memory_gib);
+  }
+  record.step_ms = 1e3 * seconds;
+  record.tokens_s = static_cast<double>(record.tokens) / seconds;
+  const model::Sizes sizes{.tokens = record.tokens,
+                           .samples = record.samples,
+                           .images = record.images,
+                           .patches = config_.patches_per_image(),
+                           .targets = record.targets,
+                           .attention_pairs = pairs};
+  record.mfu =
+      model::model_flops(*model_, sizes, params_->trainable()).total() / (seconds * gemm_flops_);
+  record.skipped = !done.report.updated;
+  return record;
+}
+
+void Trainer::note_bad_samples(const StageStep& done, size_t index) {
+  for (const data::BadRead& bad : done.bad) {
+    log::warn("data", "sample keeps its place with weight 0",
+              {{"stage", recipe_.stages[index].name},
+               {"step", global_step_},
+               {"sample", bad.sample_id},
+               {"key", bad.key},
+               {"reason", bad.message}});
+    File file =
+        File::create(options_.run_directory / "ledger" / fmt::format("bad-{:05}.jsonl", comm_.rank),
+                     /*append=*/true);
+    file.write(Json{{"step", global_step_},
+                    {"stage", recipe_.stages[index].name},
+                    {"sample", bad.sample_id},
+                    {"key", bad.key},
+                    {"kind", bad.kind},
+                    {"message", bad.message}}
+                   .dump() +
+               "\n");
+  }
+}
+
+void Trainer::save(StageRun& stage, size_t index) {
+  if (saved_step_ == global_step_) return;
+  RunSnapshot snapshot{.run_id = run_id_,
+                       .global_step = global_step_,
+                       .stage = recipe_.stages[index].name,
+                       .stage_step = stage.next_step(),
+                       .update_count = stage.optimizer().update_count(),
+                       .tokens_seen = tokens_seen_,
+                       .bad_samples = bad_samples_,
+                       .contract = resume_contract(recipe_),
+                       .data = data_fingerprints(sets_),
+                       .config = config_,
+                       .seed = recipe_.seed};
+  state::SaveRequest request{.run_ckpt = options_.run_directory / "ckpt",
+                             .step = static_cast<uint64_t>(global_step_),
+                             .tensors = weight_tensors(*params_),
+                             .state = snapshot.to_json(),
+                             .previous_save_id = save_id_,
+                             .keep_last = recipe_.checkpoint_keep};
+  for (state::StateTensor& moment : stage.moments()) request.tensors.push_back(std::move(moment));
+  save_id_ = state::save_state(*comm_.control, request, options_.fault_hook);
+  saved_step_ = global_step_;
+  if (comm_.rank == 0) log::info("run", "saved", {{"step", global_step_}});
+}
+
+}  // namespace mm::run

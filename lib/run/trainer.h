@@ -1,0 +1,83 @@
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lib/base/exit_code.h"
+#include "lib/base/run_dir.h"
+#include "lib/ckpt/safetensors_writer.h"
+#include "lib/data/dataset.h"
+#include "lib/run/comm.h"
+#include "lib/run/metrics.h"
+#include "lib/run/recipe.h"
+#include "lib/run/sample_ledger.h"
+#include "lib/run/stage_run.h"
+#include "lib/state/load_state.h"
+
+namespace mm::run {
+
+enum class Resume { kAuto, kMust, kNever };
+
+/// How a start of a run is meant, besides its recipe.
+struct TrainOptions {
+  std::filesystem::path run_directory;
+  Resume resume = Resume::kAuto;
+  int64_t stop_after = 0;                ///< save and stop after this global step; 0: at the end
+  std::function<bool()> stop_requested;  ///< asked at every step's end on every rank
+  ckpt::FaultHook fault_hook;            ///< for tests that die at named moments
+};
+
+/// One rank of a run, from set-up to the last step. Every rank of `comm` constructs one and calls
+/// `run`; both are collective. The caller owns processes, signals and groups, so the same code runs
+/// in threads of one process (layout proofs) and under a launcher.
+class Trainer {
+ public:
+  /// Opens data, builds the model, and restores the newest whole checkpoint of the run. Throws on
+  /// all ranks what any rank met.
+  Trainer(const Recipe& recipe, Comm& comm, const TrainOptions& options);
+  ~Trainer();
+
+  /// Trains to the end: kDone; or until a stop is asked for: saves on all ranks, kSavedRunAgain.
+  ExitCode run();
+
+  int64_t global_step() const { return global_step_; }
+  const optim::ParamStore& params() const { return *params_; }
+  /// Of this start, in order; on rank 0 only.
+  const std::vector<StepRecord>& records() const { return records_; }
+
+ private:
+  void open_data();
+  void build();
+  void restore();
+  void start_weights();
+  void check_contract(const Json& saved) const;
+  void prepare_directory();
+  void measure_machine();
+  std::unique_ptr<StageRun> start_stage(size_t index, int64_t stage_step);
+  bool step(StageRun& stage, size_t index);
+  StepRecord record_of(const StageStep& done, size_t index, double seconds,
+                       const std::vector<RankPulse>& pulses) const;
+  void note_bad_samples(const StageStep& done, size_t index);
+  void save(StageRun& stage, size_t index);
+
+  const Recipe& recipe_;
+  Comm& comm_;
+  const TrainOptions options_;
+  std::vector<std::unique_ptr<data::Dataset>> sets_;  ///< one a stage
+  model::LlavaConfig config_;
+  std::unique_ptr<model::Model> model_;
+  std::unique_ptr<optim::ParamStore> params_;
+  std::optional<state::Checkpoint> resumed_;
+  std::unique_ptr<MetricsWriter> metrics_;  ///< rank 0
+  std::unique_ptr<SampleLedger> ledger_;
+  std::string run_id_, save_id_;
+  double gemm_flops_ = 1;  ///< measured, all ranks together
+  int64_t global_step_ = 0;
+  int64_t saved_step_ = -1;
+  int64_t tokens_seen_ = 0, bad_samples_ = 0;
+  std::vector<StepRecord> records_;
+};
+
+}  // namespace mm::run
