@@ -50,7 +50,7 @@ started=$(date +%s)
 if [ ! -e "$work/tokenizer.model" ]; then
   say "training a SentencePiece tokenizer on the training names"
   spm_train --input="$work/names.txt" --model_prefix="$work/tokenizer.partial" --vocab_size=1000 --model_type=bpe \
-    --character_coverage=1.0 --hard_vocab_limit=false --minloglevel=2 --num_threads=2 >&2
+    --character_coverage=1.0 --hard_vocab_limit=false --normalization_rule_name=identity --minloglevel=2 --num_threads=2 >&2
   mv "$work/tokenizer.partial.model" "$work/tokenizer.model"
   rm -f "$work/tokenizer.partial.vocab"
 fi

@@ -23,7 +23,8 @@ struct Flags {
   PlanOptions plan;
   uint64_t epoch = 0;
   int ranks = 1;
-  bool no_pack = false, json = false;
+  std::string packing = "tight";
+  bool json = false;
 };
 
 void print(const PlanReport& r, const PlanOptions& options) {
@@ -46,7 +47,7 @@ void print(const PlanReport& r, const PlanOptions& options) {
 }
 
 int run_plan(Flags& flags) {
-  flags.plan.pack = !flags.no_pack;
+  flags.plan.packing = *packing_from_name(flags.packing);
   const auto set = Dataset::open(flags.directory);
   const PlanReport report = report_plan(set->sizes(), flags.plan, flags.epoch, flags.ranks);
   if (flags.json) {
@@ -78,7 +79,10 @@ void add_plan(CLI::App& app, Body& body) {
       ->capture_default_str();
   verb->add_option("--seed", flags->plan.seed, "Seed of the order")->capture_default_str();
   verb->add_option("--epoch", flags->epoch, "Which epoch, from 0")->capture_default_str();
-  verb->add_flag("--no-pack", flags->no_pack, "One sample a pack");
+  verb->add_option("--packing", flags->packing,
+                   "tight: least padding; shuffled: random packs; none: one sample a pack")
+      ->check(CLI::IsMember({"tight", "shuffled", "none"}))
+      ->capture_default_str();
   verb->add_flag("--json", flags->json, "Print one JSON object instead of text");
   verb->footer(kExamples);
   verb->callback([flags, &body] { body = [flags] { return run_plan(*flags); }; });

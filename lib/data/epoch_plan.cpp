@@ -89,6 +89,13 @@ std::vector<Pack> pack_windows(std::span<const SampleSize> sizes, std::span<cons
 
 }  // namespace
 
+std::optional<Packing> packing_from_name(std::string_view name) {
+  if (name == "tight") return Packing::kTight;
+  if (name == "shuffled") return Packing::kShuffled;
+  if (name == "none") return Packing::kNone;
+  return std::nullopt;
+}
+
 EpochPlan plan_epoch(std::span<const SampleSize> sizes, const PlanOptions& options,
                      uint64_t epoch) {
   check_options(options);
@@ -98,10 +105,16 @@ EpochPlan plan_epoch(std::span<const SampleSize> sizes, const PlanOptions& optio
   std::iota(order.begin(), order.end(), 0u);
   shuffle(std::span(order), random.child("samples"));
   std::vector<Pack> packs;
-  if (options.pack) {
-    packs = pack_windows(sizes, order, options, random.child("packs"));
-  } else {
-    for (const uint32_t row : order) packs.push_back(make_pack(sizes, {row}));
+  switch (options.packing) {
+    case Packing::kTight:
+      packs = pack_windows(sizes, order, options, random.child("packs"));
+      break;
+    case Packing::kShuffled:
+      packs = pack_in_order(sizes, order, {options.sequence_length, options.max_images});
+      break;
+    case Packing::kNone:
+      for (const uint32_t row : order) packs.push_back(make_pack(sizes, {row}));
+      break;
   }
   return {balance_steps(std::move(packs), options.packs_per_step, random.child("steps"))};
 }

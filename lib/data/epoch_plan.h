@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace mm::data {
@@ -12,6 +14,16 @@ struct SampleSize {
   int32_t targets = 0;  ///< positions that get a loss, after the shift
 };
 
+/// How samples share packs.
+enum class Packing {
+  kTight,     ///< best fit, longest first: least padding, but a pack's samples are of like lengths
+  kShuffled,  ///< in shuffled order into few open packs: a pack is a random draw, padding is up to
+              ///< about a sample's length
+  kNone,      ///< one sample a pack
+};
+/// "tight" "shuffled" "none".
+std::optional<Packing> packing_from_name(std::string_view name);
+
 /// Everything the order of an epoch depends on. Not the world size: position in a run is one
 /// integer, the global step.
 struct PlanOptions {
@@ -19,7 +31,7 @@ struct PlanOptions {
   int32_t sequence_length = 0;  ///< tokens of a pack at most
   int32_t max_images = 0;       ///< pictures of a pack at most; 0: no cap
   int32_t packs_per_step = 1;   ///< global batch, in packs
-  bool pack = true;             ///< false: one sample a pack
+  Packing packing = Packing::kTight;
 };
 
 /// One row of samples that attend only to themselves.

@@ -1,6 +1,7 @@
 #include "lib/data/packing.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -64,6 +65,32 @@ std::vector<Pack> pack_rows(std::span<const SampleSize> sizes, std::span<const u
     add_row(packs[static_cast<size_t>(index)], sizes, row);
     open.insert(static_cast<uint32_t>(index));
   }
+  return packs;
+}
+
+std::vector<Pack> pack_in_order(std::span<const SampleSize> sizes, std::span<const uint32_t> rows,
+                                const PackLimits& limits) {
+  std::vector<Pack> packs, open;
+  const auto fits = [&](const Pack& pack, const SampleSize& size) {
+    return pack.tokens + size.tokens <= limits.tokens &&
+           (limits.images == 0 || pack.images + size.images <= limits.images);
+  };
+  for (const uint32_t row : rows) {
+    auto place = std::find_if(open.begin(), open.end(),
+                              [&](const Pack& pack) { return fits(pack, sizes[row]); });
+    if (place == open.end()) {
+      if (open.size() == kOpenPacks) {
+        const auto fullest =
+            std::max_element(open.begin(), open.end(),
+                             [](const Pack& a, const Pack& b) { return a.tokens < b.tokens; });
+        packs.push_back(std::move(*fullest));
+        open.erase(fullest);
+      }
+      place = open.insert(open.end(), Pack{});
+    }
+    add_row(*place, sizes, row);
+  }
+  std::move(open.begin(), open.end(), std::back_inserter(packs));
   return packs;
 }
 

@@ -21,10 +21,18 @@ struct PackLimits {
 std::vector<Pack> pack_rows(std::span<const SampleSize> sizes, std::span<const uint32_t> rows,
                             const PackLimits& limits);
 
+/// First fit in the order of `rows` into at most kOpenPacks unfilled packs (the fullest is closed
+/// when one more is needed), with the same capacities: with shuffled `rows` a pack is a random draw
+/// of samples, whatever their lengths, at some padding. O(n).
+std::vector<Pack> pack_in_order(std::span<const SampleSize> sizes, std::span<const uint32_t> rows,
+                                const PackLimits& limits);
+
 /// A pack of exactly these rows, with its sums.
 Pack make_pack(std::span<const SampleSize> sizes, std::vector<uint32_t> rows);
 
 /// Candidates that best fit looks at, from the fullest, before it opens a new pack.
 inline constexpr int kFitTries = 128;
+/// Packs that pack_in_order fills at a time.
+inline constexpr size_t kOpenPacks = 8;
 
 }  // namespace mm::data

@@ -1,6 +1,7 @@
 #include "lib/run/model_setup.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "lib/base/error.h"
 #include "lib/health/cpu_features.h"
@@ -71,6 +72,27 @@ model::LlavaConfig from_sizes(const Recipe& recipe, const data::DatasetManifest&
   return config;
 }
 
+bool ends_with_any(const std::string& name, std::initializer_list<const char*> suffixes) {
+  return std::any_of(suffixes.begin(), suffixes.end(),
+                     [&](const char* s) { return name.ends_with(s); });
+}
+
+/// Spread of a matrix product's weights: 1 / sqrt(inputs), so that values keep their size; what is
+/// added to the residual stream is divided by sqrt(2 * layers) of its part, as in GPT-2 (Radford et
+/// al. 2019, section 2.3). Tables (embeddings, positions, head) keep `base`.
+double fan_in_std(const model::ParamSpec& spec, const model::LlavaConfig& config, double base) {
+  const bool table = ends_with_any(spec.name, {"embed_tokens.weight", "lm_head.weight",
+                                               "position_embedding.weight", "class_embedding"});
+  if (table || spec.shape.size() < 2) return base;
+  double inputs = 1;
+  for (size_t d = 1; d < spec.shape.size(); ++d) inputs *= static_cast<double>(spec.shape[d]);
+  const double layers = static_cast<double>(
+      spec.part == model::Part::kVision ? config.vision_layers_run() : config.text.layers);
+  const bool residual = ends_with_any(
+      spec.name, {"out_proj.weight", "o_proj.weight", "fc2.weight", "down_proj.weight"});
+  return residual ? 1 / std::sqrt(2 * layers * inputs) : 1 / std::sqrt(inputs);
+}
+
 }  // namespace
 
 model::LlavaConfig configure_model(const Recipe& recipe,
@@ -97,7 +119,9 @@ model::LlavaConfig configure_model(const Recipe& recipe,
 model::Model build_model(const Recipe& recipe, const model::LlavaConfig& config) {
   model::Model model = model::build_llava(config);
   for (model::ParamSpec& spec : model.params) {
-    if (spec.init == model::Init::kNormal) spec.init_std = recipe.model.init_std;
+    if (spec.init != model::Init::kNormal) continue;
+    spec.init_std = recipe.model.init == "fan_in" ? fan_in_std(spec, config, recipe.model.init_std)
+                                                  : recipe.model.init_std;
   }
   return model;
 }

@@ -77,10 +77,19 @@ ModelRecipe::Language read_language(ConfigTable t) {
 
 ModelRecipe::Normalise read_normalise(ConfigTable t) {
   ModelRecipe::Normalise n;
-  n.mean = t.get_double_list(
-      "image_mean", {.def = n.mean, .min = -10, .max = 10, .min_count = 3, .max_count = 3, .doc = "subtracted from byte / 255, per channel; default: CLIP's"});
-  n.std = t.get_double_list(
-      "image_std", {.def = n.std, .min = 1e-6, .max = 10, .min_count = 3, .max_count = 3, .doc = "then divides, per channel; default: CLIP's"});
+  n.mean = t.get_double_list("image_mean",
+                             {.def = n.mean,
+                              .min = -10,
+                              .max = 10,
+                              .min_count = 3,
+                              .max_count = 3,
+                              .doc = "subtracted from byte / 255, per channel; default: CLIP's"});
+  n.std = t.get_double_list("image_std", {.def = n.std,
+                                          .min = 1e-6,
+                                          .max = 10,
+                                          .min_count = 3,
+                                          .max_count = 3,
+                                          .doc = "then divides, per channel; default: CLIP's"});
   return n;
 }
 
@@ -97,6 +106,11 @@ ModelRecipe read_model(ConfigTable t) {
     }
     return model;
   }
+  model.init = t.get_enum(
+      "init", {.words = {"normal", "fan_in"},
+               .def = "normal",
+               .doc = "spread of initial matrices: normal: init_std; fan_in: 1 / sqrt(inputs), "
+                      "residual outputs divided by sqrt(2 x layers), tables init_std"});
   model.init_std = t.get_double(
       "init_std",
       {.def = 0.02, .min = 0, .max = 10, .doc = "standard deviation of initial weights"});
@@ -189,7 +203,11 @@ StageRecipe read_stage(ConfigTable t) {
   stage.max_images = t.get_int(
       "max_images",
       {.def = 0, .min = 0, .max = 1 << 20, .doc = "pictures of a pack at most, 0: no cap"});
-  stage.pack = t.get_bool("pack", {.def = true, .doc = "false: one sample a pack"});
+  stage.packing = t.get_enum(
+      "packing",
+      {.words = {"tight", "shuffled", "none"},
+       .def = "tight",
+       .doc = "tight: least padding; shuffled: each pack a random draw; none: one sample a pack"});
   read_optimizer(t, stage);
   stage.schedule = read_schedule(t.table("schedule"), stage.steps);
   stage.augment = read_augment(t.table("augment"));
@@ -300,7 +318,7 @@ Json resume_contract(const Recipe& r) {
     const std::string prefix = fmt::format("stage.{}.", i);
     json[prefix + "steps"] = s.steps;
     json[prefix + "train"] = s.train;
-    json[prefix + "batch"] = {s.sequence_length, s.packs_per_step, s.max_images, s.pack};
+    json[prefix + "batch"] = {s.sequence_length, s.packs_per_step, s.max_images, s.packing};
   }
   return json;
 }

@@ -31,6 +31,7 @@ struct ModelRecipe {
     double rope_theta = 10000;
     bool tied_head = false;
   } language;
+  std::string init = "normal";  ///< "normal" (init_std everywhere), "fan_in"
   double init_std = 0.02;
 };
 
@@ -58,7 +59,7 @@ struct StageRecipe {
   int64_t sequence_length = 0;       ///< tokens of a pack at most
   int64_t packs_per_step = 0;        ///< global batch
   int64_t max_images = 0;            ///< of a pack, 0: no cap
-  bool pack = true;                  ///< false: one sample a pack
+  std::string packing = "tight";     ///< "tight", "shuffled", "none"
   std::map<std::string, double> lr;  ///< base rate of each trained part
   ScheduleRecipe schedule;
   double weight_decay = 0;

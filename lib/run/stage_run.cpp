@@ -32,7 +32,7 @@ data::LoaderOptions loader_options(const StageInputs& in) {
                   .sequence_length = static_cast<int32_t>(stage.sequence_length),
                   .max_images = static_cast<int32_t>(stage.max_images),
                   .packs_per_step = static_cast<int32_t>(stage.packs_per_step),
-                  .pack = stage.pack};
+                  .packing = *data::packing_from_name(stage.packing)};
   options.rank = in.comm.rank;
   options.ranks = in.comm.world;
   options.start_step = static_cast<uint64_t>(in.start_step);

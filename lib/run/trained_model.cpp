@@ -49,8 +49,7 @@ TrainedModel open_trained(const std::filesystem::path& run) {
   const Recipe recipe = read_recipe(directory.recipe(), {});
   TrainedModel trained{
       .run = run, .step = snapshot.global_step, .seed = snapshot.seed, .config = snapshot.config};
-  trained.model = std::make_unique<model::Model>(
-      build_model(recipe, trained.config));
+  trained.model = std::make_unique<model::Model>(build_model(recipe, trained.config));
   std::vector<at::Tensor> values;
   std::vector<state::StateTensor> wanted;
   for (const model::ParamSpec& spec : trained.model->params) {

@@ -38,7 +38,7 @@ StageCheck check_stage(const Recipe& recipe, size_t index, const model::Model& m
                            .sequence_length = static_cast<int32_t>(stage.sequence_length),
                            .max_images = static_cast<int32_t>(stage.max_images),
                            .packs_per_step = static_cast<int32_t>(stage.packs_per_step),
-                           .pack = stage.pack});
+                           .packing = *data::packing_from_name(stage.packing)});
   const std::vector<bool> trainable = trainable_flags(model, stage.train);
   const optim::FlatGradSink sink(model, trainable, {.bucket_bytes = recipe.bucket_mib << 20});
   step::BuildOptions build{

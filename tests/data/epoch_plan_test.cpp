@@ -44,10 +44,13 @@ bool is_permutation(std::vector<uint32_t> ids, size_t count) {
 
 TEST_CASE("plan_epoch: every sample stands in exactly one pack and no pack passes its caps") {
   for (const size_t count : {0u, 1u, 2u, 7u, 100u, 9000u, 20000u}) {
-    for (const bool pack : {false, true}) {
+    for (const Packing packing : {Packing::kTight, Packing::kShuffled, Packing::kNone}) {
       const auto sizes = random_sizes(count, 200, count);
-      const PlanOptions options{
-          .seed = 5, .sequence_length = 256, .max_images = 4, .packs_per_step = 8, .pack = pack};
+      const PlanOptions options{.seed = 5,
+                                .sequence_length = 256,
+                                .max_images = 4,
+                                .packs_per_step = 8,
+                                .packing = packing};
       const auto plan = plan_epoch(sizes, options, 3);
       CHECK(is_permutation(ids_of(plan), count));
       for (size_t s = 0; s < plan.steps.size(); ++s) {
@@ -69,7 +72,7 @@ TEST_CASE("plan_epoch: every sample stands in exactly one pack and no pack passe
           CHECK(images == p.images);
           CHECK(targets == p.targets);
           CHECK(pairs == p.attention_pairs);
-          if (!pack) CHECK(p.samples.size() == 1);
+          if (packing == Packing::kNone) CHECK(p.samples.size() == 1);
         }
       }
     }
@@ -78,7 +81,8 @@ TEST_CASE("plan_epoch: every sample stands in exactly one pack and no pack passe
 
 TEST_CASE("C29: each epoch has its own order, the same for the same seed, another for another") {
   const std::vector<SampleSize> sizes(10, {.tokens = 5, .images = 1, .targets = 2});
-  PlanOptions options{.seed = 1, .sequence_length = 8, .packs_per_step = 1, .pack = false};
+  PlanOptions options{
+      .seed = 1, .sequence_length = 8, .packs_per_step = 1, .packing = Packing::kNone};
   std::set<std::vector<uint32_t>> orders;
   for (uint64_t epoch = 0; epoch < 3; ++epoch) {
     const auto ids = ids_of(plan_epoch(sizes, options, epoch));
@@ -134,7 +138,8 @@ TEST_CASE("plan_epoch: impossible options are usage errors") {
 TEST_CASE(
     "deal_step: every pack goes to one rank, none runs more than its share of micro-batches") {
   const auto sizes = random_sizes(64, 100, 1);
-  const PlanOptions options{.sequence_length = 100, .packs_per_step = 13, .pack = false};
+  const PlanOptions options{
+      .sequence_length = 100, .packs_per_step = 13, .packing = Packing::kNone};
   const auto plan = plan_epoch(sizes, options, 0);
   for (const auto& step : plan.steps) {
     for (const int ranks : {1, 2, 3, 4, 8, 12, 64}) {

@@ -38,7 +38,7 @@ class MemoryStore : public SampleStore {
 };
 
 LoaderOptions one_by_one(uint64_t seed, uint64_t start_step = 0) {
-  return {.plan = {.seed = seed, .sequence_length = 32, .packs_per_step = 1, .pack = false},
+  return {.plan = {.seed = seed, .sequence_length = 32, .packs_per_step = 1, .packing = Packing::kNone},
           .start_step = start_step,
           .prefetch_steps = 4,
           .threads = 2,
@@ -130,7 +130,7 @@ TEST_CASE("C26: 512 samples stopped at 512 go on with epoch 2") {
 TEST_CASE("C27: after 3 steps at 4 ranks, 2, 8 and 1 ranks see the same samples per step") {
   const MemoryStore store(64);
   const LoaderOptions options{
-      .plan = {.seed = 1, .sequence_length = 32, .packs_per_step = 8, .pack = false}};
+      .plan = {.seed = 1, .sequence_length = 32, .packs_per_step = 8, .packing = Packing::kNone}};
   auto one = all_ranks(store, options, 1, 0);
   std::vector<std::multiset<uint64_t>> unbroken;
   for (int i = 0; i < 8; ++i) unbroken.push_back(step_ids(one));
@@ -161,7 +161,7 @@ TEST_CASE("C29: each epoch of the loader has another order") {
 TEST_CASE("C31: ranks run equal counts of micro-batches; missing ones are empty with no target") {
   const MemoryStore store(11);
   const LoaderOptions options{
-      .plan = {.seed = 1, .sequence_length = 32, .packs_per_step = 4, .pack = false}};
+      .plan = {.seed = 1, .sequence_length = 32, .packs_per_step = 4, .packing = Packing::kNone}};
   auto ranks = all_ranks(store, options, 3, 0);
   for (int step = 0; step < 6; ++step) {
     int64_t targets = 0, tokens = 0, images = 0;
