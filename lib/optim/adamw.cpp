@@ -1,8 +1,9 @@
 #include "lib/optim/adamw.h"
 
-#include <ATen/ATen.h>
-
-#include <algorithm>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros_like.h>
 
 #include "lib/base/error.h"
 
@@ -12,38 +13,54 @@ AdamW::AdamW(ParamStore& params, const FlatGradSink& grads, const AdamWOptions& 
     : params_(params),
       options_(options),
       exp_avg_(params.trainable().size()),
-      exp_avg_sq_(params.trainable().size()),
-      step_(at::zeros({}, at::kFloat)) {
-  for (size_t i = 0; i < exp_avg_.size(); ++i) {
-    if (!params.trainable()[i]) continue;
-    const auto id = static_cast<model::ParamId>(i);
-    const model::ParamSpec& spec = params.model().params[i];
-    exp_avg_[i] = at::zeros_like(params.master(id));
-    exp_avg_sq_[i] = at::zeros_like(params.master(id));
-    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) {
-      return g.part == spec.part && g.decay == spec.decay;
-    });
-    if (group == groups_.end())
-      group = groups_.insert(group, Group{.part = spec.part, .decay = spec.decay});
-    group->weights.push_back(params.master(id));
-    group->grads.push_back(grads.grad(id));
-    group->exp_avg.push_back(exp_avg_[i]);
-    group->exp_avg_sq.push_back(exp_avg_sq_[i]);
-    group->steps.push_back(step_);
+      exp_avg_sq_(params.trainable().size()) {
+  for (const Bucket& bucket : grads.buckets()) {
+    const at::Tensor exp_avg = at::zeros_like(bucket.flat),
+                     exp_avg_sq = at::zeros_like(bucket.flat);
+    for (size_t i = 0; i < bucket.params.size(); ++i) {
+      const model::ParamId id = bucket.params[i];
+      const auto row = static_cast<size_t>(id);
+      const at::Tensor master = params.master(id), grad = grads.gradient(id);
+      MM_CHECK(params.trainable()[row] && master.scalar_type() == grad.scalar_type(),
+               "{}: store and sink disagree", params.model().params[row].name);
+      exp_avg_[row] = exp_avg.narrow(0, bucket.starts[i], grad.numel()).view(grad.sizes());
+      exp_avg_sq_[row] = exp_avg_sq.narrow(0, bucket.starts[i], grad.numel()).view(grad.sizes());
+      if (grad.numel() == 0) continue;
+      Run& run = run_of(bucket.part, params.model().params[row].decay);
+      run.masters.push_back(master);
+      run.grads.push_back(grad);
+      run.exp_avgs.push_back(exp_avg_[row]);
+      run.exp_avg_sqs.push_back(exp_avg_sq_[row]);
+    }
+  }
+  for (size_t row = 0; row < exp_avg_.size(); ++row) {
+    MM_CHECK(params.trainable()[row] == exp_avg_[row].defined(),
+             "{}: it trains but has no gradient", params.model().params[row].name);
   }
 }
 
-void AdamW::update(const std::map<model::Part, double>& lr) {
+AdamW::Run& AdamW::run_of(model::Part part, bool decay) {
+  for (Run& run : runs_) {
+    if (run.part == part && run.decay == decay) return run;
+  }
+  return runs_.emplace_back(Run{
+      .part = part, .decay = decay, .masters = {}, .grads = {}, .exp_avgs = {}, .exp_avg_sqs = {}});
+}
+
+void AdamW::update(const std::map<model::Part, double>& rates) {
   const at::NoGradGuard no_grad;
-  ++updates_;
-  step_.fill_(static_cast<double>(updates_));
-  for (Group& group : groups_) {
-    const auto rate = lr.find(group.part);
-    MM_CHECK(rate != lr.end(), "no learning rate for part {}", model::part_name(group.part));
-    at::_fused_adamw_(group.weights, group.grads, group.exp_avg, group.exp_avg_sq,
-                      /*max_exp_avg_sqs=*/{}, group.steps, rate->second, options_.beta1,
-                      options_.beta2, group.decay ? options_.weight_decay : 0.0, options_.eps,
-                      /*amsgrad=*/false, /*maximize=*/false);
+  for (const Run& run : runs_) {
+    MM_CHECK(rates.contains(run.part), "no learning rate for {}, which trains",
+             model::part_name(run.part));
+  }
+  ++update_count_;
+  const at::Tensor count = at::full({}, static_cast<double>(update_count_), at::kFloat);
+  for (Run& run : runs_) {
+    const std::vector<at::Tensor> counts(run.masters.size(), count);
+    at::_fused_adamw_(run.masters, run.grads, run.exp_avgs, run.exp_avg_sqs, /*max_exp_avg_sqs=*/{},
+                      counts, rates.at(run.part), options_.beta1, options_.beta2,
+                      run.decay ? options_.weight_decay : 0.0, options_.eps, /*amsgrad=*/false,
+                      /*maximize=*/false);
   }
   params_.refresh_compute();
 }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "lib/optim/flat_grad_sink.h"
@@ -13,45 +12,49 @@ namespace mm::optim {
 
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double weight_decay = 0;  ///< decoupled; only tensors that ParamSpec::decay marks
+  double weight_decay = 0;  ///< of parameters whose ParamSpec::decay is set
 };
 
-/// AdamW (Loshchilov and Hutter 2019, algorithm 2, with torch's conventions): w -= lr * decay * w
-/// first, then w -= lr * m^ / (sqrt(v^) + eps), m^ and v^ corrected for their start at zero by the
-/// update count. On fp32 masters (float64 in float64 runs) by ATen's fused kernel. State exists for
-/// trainable parameters alone. Main thread only.
+/// AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019) on the
+/// masters, as torch does it. Update t = 1, 2, ... with gradient g and rate lr:
+///   p <- p (1 - lr decay)
+///   m <- m + (1 - beta1)(g - m),   v <- beta2 v + (1 - beta2) g^2
+///   p <- p - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
+/// Moments exist for trainable parameters only. Made for the store's and sink's trainable set; make
+/// a new one when that changes.
 class AdamW {
  public:
-  /// State for what is trainable in `params` now; both must outlive it.
+  /// `params` and `grads` must outlive it. Throws InternalError when they disagree on what trains
+  /// or on the dtype.
   AdamW(ParamStore& params, const FlatGradSink& grads, const AdamWOptions& options);
 
-  /// One update; `lr[part]` is the rate of each part that is trained. Compute copies are refreshed.
-  void update(const std::map<model::Part, double>& lr);
+  /// One update of all trainable parameters from the sink's gradients, then the compute copies.
+  /// `rates` holds the learning rate of every part that trains. Not calling it leaves weights,
+  /// moments and count as they are, to the bit.
+  void update(const std::map<model::Part, double>& rates);
 
-  /// Updates done, for bias corrections; saved and restored with the moments.
-  int64_t update_count() const { return updates_; }
-  void set_update_count(int64_t updates) { updates_ = updates; }
-
-  /// Moments of a trainable parameter: read to save, written to load.
-  const at::Tensor& exp_avg(model::ParamId id) const { return exp_avg_[static_cast<size_t>(id)]; }
-  const at::Tensor& exp_avg_sq(model::ParamId id) const {
-    return exp_avg_sq_[static_cast<size_t>(id)];
-  }
+  int64_t update_count() const { return update_count_; }
+  /// When a saved state is loaded.
+  void set_update_count(int64_t count) { update_count_ = count; }
+  /// The moments in their parameter's shape, views that may be written; undefined for frozen
+  /// parameters.
+  at::Tensor exp_avg(model::ParamId id) const { return exp_avg_.at(static_cast<size_t>(id)); }
+  at::Tensor exp_avg_sq(model::ParamId id) const { return exp_avg_sq_.at(static_cast<size_t>(id)); }
 
  private:
-  /// Parameters of one part and one decay rule: one call of the fused kernel.
-  struct Group {
+  /// What one fused call updates: equal rate and decay.
+  struct Run {
     model::Part part;
     bool decay;
-    std::vector<at::Tensor> weights, grads, exp_avg, exp_avg_sq, steps;
+    std::vector<at::Tensor> masters, grads, exp_avgs, exp_avg_sqs;
   };
+  Run& run_of(model::Part part, bool decay);
 
   ParamStore& params_;
-  const AdamWOptions options_;
-  std::vector<Group> groups_;
+  AdamWOptions options_;
+  int64_t update_count_ = 0;
   std::vector<at::Tensor> exp_avg_, exp_avg_sq_;
-  at::Tensor step_;  ///< the update count as the kernel wants it, shared by all parameters
-  int64_t updates_ = 0;
+  std::vector<Run> runs_;
 };
 
 }  // namespace mm::optim

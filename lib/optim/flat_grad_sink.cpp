@@ -1,75 +1,45 @@
 #include "lib/optim/flat_grad_sink.h"
 
-#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/accumulate.h>
+
+#include <algorithm>
 
 #include "lib/base/error.h"
 
 namespace mm::optim {
-namespace {
-
-constexpr int64_t kAlignElements = 16;
-
-int64_t padded_elements(const model::ParamSpec& spec) {
-  int64_t count = 1;
-  for (int64_t size : spec.shape) count *= size;
-  return (count + kAlignElements - 1) / kAlignElements * kAlignElements;
-}
-
-/// Trainable parameters in reverse order, cut where the part changes or the size is reached.
-std::vector<Bucket> cut(const model::Model& model, const std::vector<bool>& trainable,
-                        int64_t bucket_elements) {
-  std::vector<Bucket> buckets;
-  int64_t filled = 0;
-  for (size_t i = model.params.size(); i-- > 0;) {
-    if (!trainable[i]) continue;
-    const bool fits = !buckets.empty() && filled < bucket_elements &&
-                      model.params[static_cast<size_t>(buckets.back().params.back())].part ==
-                          model.params[i].part;
-    if (!fits) {
-      buckets.emplace_back();
-      filled = 0;
-    }
-    buckets.back().params.push_back(static_cast<model::ParamId>(i));
-    buckets.back().offset.push_back(filled);
-    filled += padded_elements(model.params[i]);
-  }
-  return buckets;
-}
-
-}  // namespace
 
 FlatGradSink::FlatGradSink(const model::Model& model, const std::vector<bool>& trainable,
                            const BucketOptions& options)
-    : buckets_(cut(
-          model, trainable,
-          std::max<int64_t>(1, options.bucket_bytes /
-                                   static_cast<int64_t>(c10::elementSize(options.accumulate))))),
-      views_(model.params.size()) {
-  MM_CHECK(trainable.size() == model.params.size(), "{} flags for {} parameters", trainable.size(),
-           model.params.size());
-  for (Bucket& bucket : buckets_) {
-    const auto last = static_cast<size_t>(bucket.params.back());
-    bucket.flat =
-        at::zeros({bucket.offset.back() + padded_elements(model.params[last])}, options.accumulate);
-    for (size_t k = 0; k < bucket.params.size(); ++k) {
-      const auto id = static_cast<size_t>(bucket.params[k]);
-      const std::vector<int64_t>& shape = model.params[id].shape;
-      views_[id] =
-          bucket.flat.narrow(0, bucket.offset[k], c10::multiply_integers(shape)).view(shape);
+    : model_(model),
+      buckets_(make_buckets(model, trainable, options)),
+      views_(model.params.size()),
+      contributions_(model.params.size(), 0) {
+  for (const Bucket& bucket : buckets_) {
+    for (size_t i = 0; i < bucket.params.size(); ++i) {
+      const auto row = static_cast<size_t>(bucket.params[i]);
+      const std::vector<int64_t>& shape = model.params[row].shape;
+      views_[row] =
+          bucket.flat.narrow(0, bucket.starts[i], c10::multiply_integers(shape)).view(shape);
     }
   }
 }
 
 void FlatGradSink::add(model::ParamId id, const at::Tensor& grad) {
+  const auto row = static_cast<size_t>(id);
+  const at::Tensor& sum = views_.at(row);
+  MM_CHECK(sum.defined(), "{} is frozen and takes no gradient", model_.params[row].name);
+  ++contributions_[row];
+  if (!grad.defined()) return;
+  MM_CHECK(grad.sizes() == sum.sizes(), "{}: gradient of shape [{}], parameter of [{}]",
+           model_.params[row].name, fmt::join(grad.sizes(), ", "), fmt::join(sum.sizes(), ", "));
   const at::NoGradGuard no_grad;
-  const at::Tensor& view = views_.at(static_cast<size_t>(id));
-  MM_CHECK(view.defined(), "a gradient arrived for frozen parameter {}", id);
-  view.add_(grad);
+  sum.add_(grad);
 }
 
 void FlatGradSink::zero() {
-  const at::NoGradGuard no_grad;
   for (const Bucket& bucket : buckets_) bucket.flat.zero_();
+  std::fill(contributions_.begin(), contributions_.end(), 0);
 }
 
 }  // namespace mm::optim

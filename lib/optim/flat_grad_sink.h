@@ -5,44 +5,38 @@
 #include <vector>
 
 #include "lib/model/block.h"
+#include "lib/optim/bucket.h"
 
 namespace mm::optim {
 
-/// How gradients are gathered into buckets.
-struct BucketOptions {
-  int64_t bucket_bytes =
-      4 << 20;  ///< a bucket is closed when it reaches this; one parameter may exceed it
-  at::ScalarType accumulate = at::kFloat;  ///< kDouble in float64 runs
-};
-
-/// One flat gradient buffer: parameters in it, where each begins, and the elements (padding
-/// included).
-struct Bucket {
-  std::vector<model::ParamId> params;
-  std::vector<int64_t> offset;
-  at::Tensor flat;
-};
-
-/// Takes parameter gradients as backwards yield them and adds them, in fp32, into flat buckets, one
-/// after another in reverse program order (what the backward finishes first lies in bucket 0), each
-/// of one part. A parameter without a contribution has gradient zero. Only trainable parameters
-/// have storage: frozen parts cost nothing. One thread at a time per bucket.
+/// Adds parameter gradients into flat buckets in fp32 (float64 in float64 runs). A parameter that
+/// gets no contribution has gradient zero. `add` from one thread; another one may reduce buckets
+/// that have had all their contributions.
 class FlatGradSink final : public model::GradSink {
  public:
+  /// Buckets for the trainable parameters; frozen ones take no memory.
   FlatGradSink(const model::Model& model, const std::vector<bool>& trainable,
                const BucketOptions& options);
 
+  /// Throws InternalError for a frozen parameter or another shape. An undefined `grad` counts as a
+  /// zero contribution.
   void add(model::ParamId id, const at::Tensor& grad) override;
-  /// All gradients become zero; call before a step.
+
+  /// Makes all gradients zero: a step begins.
   void zero();
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// View of one gradient in its bucket; undefined for frozen parameters.
-  const at::Tensor& grad(model::ParamId id) const { return views_[static_cast<size_t>(id)]; }
+  /// The gradient in its parameter's shape, a view; undefined for a frozen parameter.
+  at::Tensor gradient(model::ParamId id) const { return views_.at(static_cast<size_t>(id)); }
+  /// Calls of `add` since `zero`. A bucket may be reduced once each of its parameters has had
+  /// micro-batches x segments that read it; the step program knows that statically, tests compare.
+  int contributions(model::ParamId id) const { return contributions_.at(static_cast<size_t>(id)); }
 
  private:
+  const model::Model& model_;
   std::vector<Bucket> buckets_;
   std::vector<at::Tensor> views_;
+  std::vector<int> contributions_;
 };
 
 }  // namespace mm::optim

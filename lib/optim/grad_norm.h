@@ -1,19 +1,19 @@
 #pragma once
 #include <vector>
 
-#include "lib/optim/flat_grad_sink.h"
+#include "lib/optim/bucket.h"
 
 namespace mm::optim {
 
-/// L2 norm of all gradients of the buckets, each element once, summed in double in a fixed order:
-/// equal on all ranks after the reductions, and in reruns. O(elements).
+/// L2 norm over all gradients, in double, in a fixed order: parameters in backward order, eight
+/// running sums each. The result depends on neither bucket size nor thread count. One read of
+/// memory. NaN or Inf in, NaN or Inf out.
 double grad_norm(const std::vector<Bucket>& buckets);
 
-/// The factor that clipping to `limit` multiplies gradients by: limit / (norm + 1e-6), at most 1,
-/// as torch's clip_grad_norm_. Limit 0: 1.
+/// min(1, limit / (norm + 1e-6)); 1 when `limit` is 0 (no clipping).
 double clip_factor(double norm, double limit);
 
-/// Multiplies all gradients.
+/// Multiplies all gradients; a factor of 1 changes nothing and costs nothing.
 void scale_grads(const std::vector<Bucket>& buckets, double factor);
 
 }  // namespace mm::optim

@@ -1,88 +1,105 @@
 #include "lib/optim/param_store.h"
 
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/accumulate.h>
+
+#include <utility>
 
 #include "lib/base/error.h"
-#include "lib/model/init_params.h"
+#include "lib/optim/initial_draw.h"
 
 namespace mm::optim {
 namespace {
 
-constexpr int64_t kAlignElements =
-    16;  // 64 bytes of fp32: vector loads never straddle two parameters
+// Parameters start on multiples of this many elements: 64 bytes even in bf16, so that matrix
+// products see aligned rows.
+constexpr int64_t kAlign = 32;
 
-int64_t element_count(const model::ParamSpec& spec) {
-  int64_t count = 1;
-  for (int64_t size : spec.shape) count *= size;
-  return count;
-}
-
-/// One flat buffer with a view a parameter.
-std::vector<at::Tensor> allocate(const model::Model& model, at::ScalarType dtype) {
-  std::vector<int64_t> offset;
-  int64_t total = 0;
-  for (const model::ParamSpec& spec : model.params) {
-    offset.push_back(total);
-    total += (element_count(spec) + kAlignElements - 1) / kAlignElements * kAlignElements;
-  }
-  const at::Tensor flat = at::zeros({total}, dtype);
-  std::vector<at::Tensor> views;
-  for (size_t i = 0; i < model.params.size(); ++i) {
-    views.push_back(
-        flat.narrow(0, offset[i], element_count(model.params[i])).view(model.params[i].shape));
-  }
-  return views;
-}
+int64_t aligned(int64_t elements) { return (elements + kAlign - 1) / kAlign * kAlign; }
 
 }  // namespace
 
-ParamStore::ParamStore(const model::Model& model, Precision precision)
+ParamStore::ParamStore(const model::Model& model, const Precision& precision)
     : model_(model),
       precision_(precision),
-      masters_(allocate(model, precision.master)),
-      compute_(precision.master == precision.compute ? masters_
-                                                     : allocate(model, precision.compute)),
-      leaves_(masters_.size()) {
-  set_trainable(std::vector<bool>(masters_.size(), true));
+      masters_(model.params.size()),
+      computes_(model.params.size()),
+      leaves_(model.params.size()) {
+  MM_CHECK(precision.master == at::kFloat || precision.master == at::kDouble,
+           "masters are fp32 or float64, not {}", c10::toString(precision.master));
+  for (const model::Part part :
+       {model::Part::kVision, model::Part::kProjector, model::Part::kLanguage})
+    build_part(part);
+  set_trainable(std::vector<bool>(model.params.size(), false));
+}
+
+void ParamStore::build_part(model::Part part) {
+  const at::NoGradGuard no_grad;
+  int64_t elements = 0;
+  for (const model::ParamSpec& spec : model_.params) {
+    if (spec.part == part) elements += aligned(c10::multiply_integers(spec.shape));
+  }
+  PartBuffer buffer{part, at::zeros({elements}, precision_.master), {}};
+  const bool shared = precision_.master == precision_.compute;
+  buffer.compute = shared ? buffer.master : at::zeros({elements}, precision_.compute);
+  int64_t start = 0;
+  for (size_t i = 0; i < model_.params.size(); ++i) {
+    const model::ParamSpec& spec = model_.params[i];
+    if (spec.part != part) continue;
+    const int64_t length = c10::multiply_integers(spec.shape);
+    masters_[i] = buffer.master.narrow(0, start, length).view(spec.shape);
+    computes_[i] = buffer.compute.narrow(0, start, length).view(spec.shape);
+    start += aligned(length);
+  }
+  parts_.push_back(std::move(buffer));
 }
 
 void ParamStore::initialise(uint64_t seed) {
   const at::NoGradGuard no_grad;
-  at::parallel_for(0, static_cast<int64_t>(masters_.size()), 1, [&](int64_t begin, int64_t end) {
-    const at::NoGradGuard no_grad_here;
-    for (int64_t i = begin; i < end; ++i) {
-      masters_[static_cast<size_t>(i)].copy_(
-          model::initial_value(model_.params[static_cast<size_t>(i)], seed));
-    }
-  });
+  for (size_t i = 0; i < masters_.size(); ++i)
+    InitialDraw(model_.params[i], seed).fill(masters_[i]);
   refresh_compute(/*all=*/true);
+}
+
+void ParamStore::set_trainable(std::vector<bool> trainable) {
+  MM_CHECK(trainable.size() == model_.params.size(), "{} flags for {} parameters", trainable.size(),
+           model_.params.size());
+  trainable_ = std::move(trainable);
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    leaves_[i] = computes_[i].detach();
+    leaves_[i].requires_grad_(trainable_[i]);
+  }
 }
 
 void ParamStore::set(model::ParamId id, const at::Tensor& value) {
   const at::NoGradGuard no_grad;
-  const at::Tensor& master = masters_.at(static_cast<size_t>(id));
-  MM_CHECK(value.sizes() == master.sizes(), "{}: shape [{}] given, [{}] declared",
-           model_.params[static_cast<size_t>(id)].name, fmt::join(value.sizes(), ", "),
-           fmt::join(master.sizes(), ", "));
-  master.copy_(value);
+  const size_t row = static_cast<size_t>(id);
+  if (value.sizes() != masters_.at(row).sizes()) {
+    throw UsageError("{} has shape [{}], but the model expects [{}]", model_.params[row].name,
+                     fmt::join(value.sizes(), ", "), fmt::join(masters_[row].sizes(), ", "));
+  }
+  masters_[row].copy_(value);
+  if (precision_.compute != precision_.master) computes_[row].copy_(masters_[row]);
+}
+
+void ParamStore::set(std::string_view name, const at::Tensor& value) {
+  set(model::find_param(model_, name), value);
+}
+
+bool ParamStore::part_trains(model::Part part) const {
+  for (size_t i = 0; i < trainable_.size(); ++i) {
+    if (trainable_[i] && model_.params[i].part == part) return true;
+  }
+  return false;
 }
 
 void ParamStore::refresh_compute(bool all) {
-  if (precision_.master == precision_.compute) return;
+  if (precision_.compute == precision_.master) return;
   const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < masters_.size(); ++i) {
-    if (all || trainable_[i]) compute_[i].copy_(masters_[i]);
+  for (PartBuffer& buffer : parts_) {
+    if (all || part_trains(buffer.part)) buffer.compute.copy_(buffer.master);
   }
-}
-
-void ParamStore::set_trainable(const std::vector<bool>& flags) {
-  MM_CHECK(flags.size() == masters_.size(), "{} flags for {} parameters", flags.size(),
-           masters_.size());
-  trainable_ = flags;
-  // A detached view is a leaf of its own over the same storage.
-  for (size_t i = 0; i < leaves_.size(); ++i)
-    leaves_[i] = compute_[i].detach().requires_grad_(trainable_[i]);
 }
 
 }  // namespace mm::optim

@@ -2,50 +2,65 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/model/block.h"
 
 namespace mm::optim {
 
-/// Dtypes of a run: masters (fp32; float64 in float64 runs) and what forward and backward compute
-/// with.
+/// Dtypes of a run: {fp32, fp32}, {fp32, bf16} (the default of bf16 training: updates below bf16's
+/// step still add up), or {float64, float64} for proofs.
 struct Precision {
-  at::ScalarType master = at::kFloat;
-  at::ScalarType compute = at::kFloat;
+  at::ScalarType master =
+      at::kFloat;  ///< of master weights, gradients and moments: fp32 or float64
+  at::ScalarType compute = at::kFloat;  ///< of what forward and backward read
 };
 
-/// Owns the storage of all parameters of a model: one flat master buffer, and a flat compute copy
-/// where the dtypes differ (bf16 training keeps fp32 masters, so that small updates are not rounded
-/// away). Segments see leaves over the compute copy. Which parameters are trainable may change
-/// between steps at no cost. Main thread only.
+/// Owns the parameters of a model: master weights in one flat buffer per part, and compute copies,
+/// which are the masters themselves when the dtypes agree. Pointers stay valid for the store's
+/// life. One thread at a time; `get` may run on several between updates.
 class ParamStore final : public model::ParamView {
  public:
-  /// `model` must outlive it. Storage is zero until `initialise` or `set`.
-  ParamStore(const model::Model& model, Precision precision);
+  /// `model` must outlive the store. All values are zero and all parameters frozen until told
+  /// otherwise.
+  ParamStore(const model::Model& model, const Precision& precision);
 
-  /// Every element becomes a function of (seed, parameter name, element): equal on all ranks and
-  /// layouts.
+  const model::Model& model() const { return model_; }
+  const Precision& precision() const { return precision_; }
+
+  /// Draws every master (InitialDraw) and refreshes all compute copies.
   void initialise(uint64_t seed);
-  /// Replaces a master (any float dtype, the declared shape). Call refresh_compute afterwards.
-  void set(model::ParamId id, const at::Tensor& value);
-  /// Casts the masters of trainable parameters (or all of them) into the compute copies.
-  void refresh_compute(bool all = false);
 
-  void set_trainable(const std::vector<bool>& flags);
+  /// Which parameters get gradients: one flag each. Costs nothing but new handles, so stages may
+  /// change it; tapes made before it must be gone.
+  void set_trainable(std::vector<bool> trainable);
   const std::vector<bool>& trainable() const { return trainable_; }
 
-  at::Tensor get(model::ParamId id) const override { return leaves_[static_cast<size_t>(id)]; }
-  /// The master itself; writes change it.
-  const at::Tensor& master(model::ParamId id) const { return masters_[static_cast<size_t>(id)]; }
-  const model::Model& model() const { return model_; }
-  Precision precision() const { return precision_; }
+  at::Tensor get(model::ParamId id) const override { return leaves_.at(static_cast<size_t>(id)); }
+  /// The master in its own shape, a view that may be written; then call refresh_compute.
+  at::Tensor master(model::ParamId id) const { return masters_.at(static_cast<size_t>(id)); }
+  /// Copies `value` (any float dtype) to the master and its compute copy. Throws UsageError naming
+  /// both shapes if they differ.
+  void set(model::ParamId id, const at::Tensor& value);
+  void set(std::string_view name, const at::Tensor& value);
+
+  /// Rounds masters to the compute copies: of the parts that train, or of all. Nothing to do when
+  /// they share memory.
+  void refresh_compute(bool all = false);
 
  private:
+  struct PartBuffer {
+    model::Part part;
+    at::Tensor master, compute;  ///< flat; the same tensor when the dtypes agree
+  };
+  void build_part(model::Part part);
+  bool part_trains(model::Part part) const;
+
   const model::Model& model_;
   const Precision precision_;
-  std::vector<at::Tensor> masters_, compute_, leaves_;
+  std::vector<PartBuffer> parts_;
+  std::vector<at::Tensor> masters_, computes_, leaves_;
   std::vector<bool> trainable_;
 };
 
