@@ -29,12 +29,3 @@ TEST_CASE("cpu features: names list those present") {
   CHECK(feature_names({.avx2 = true, .amx_bf16 = true}) ==
         std::vector<std::string>{"avx2", "amx_bf16"});
 }
-
-TEST_CASE("system tree: fields, numbers and absent files") {
-  CHECK(field_of("a : 1\nb:2\nb: 3\n", "b") == "2");
-  CHECK(field_of("abc: 1", "a") == std::nullopt);
-  const SystemTree tree;
-  CHECK_FALSE(tree.text("/proc/none"));
-  CHECK_FALSE(tree.number("/proc/version"));
-  CHECK(tree.names("/none").empty());
-}

@@ -1,0 +1,51 @@
+#pragma once
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "lib/base/file.h"
+#include "lib/health/node_report.h"
+
+namespace mm::health::test {
+
+/// Kernel files of another, healthy node, planted below a temporary root.
+class PlantedNode {
+ public:
+  PlantedNode() {
+    std::string name = (std::filesystem::temp_directory_path() / "mm_node_XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+    plant("proc/sys/kernel/hostname", "n07\n");
+    plant("proc/sys/kernel/osrelease", "6.1.0\n");
+    plant("proc/cpuinfo",
+          "processor\t: 0\nmodel name\t: Xeon 8480\nflags\t\t: fpu avx2 avx512f avx512bw avx512dq "
+          "avx512vl avx512_bf16 amx_bf16\nprocessor\t: 1\n");
+    plant("proc/meminfo",
+          "MemTotal:       1048576 kB\nMemFree: 1 kB\nMemAvailable:    524288 kB\n");
+    plant("proc/self/cgroup", "0::/job/step\n");
+    plant("sys/fs/cgroup/cgroup.controllers", "memory\n");
+    plant("sys/fs/cgroup/job/memory.max", "268435456\n");
+    plant("sys/fs/cgroup/job/step/memory.max", "max\n");
+    plant("sys/class/net/lo/operstate", "unknown\n");
+    plant("sys/class/net/eth0/operstate", "up\n");
+    plant("sys/class/net/eth0/speed", "100000\n");
+    plant("sys/class/net/eth1/operstate", "down\n");
+    plant("sys/class/net/eth1/speed", "-1\n");
+  }
+  PlantedNode(const PlantedNode&) = delete;
+  ~PlantedNode() {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+  void plant(const std::string& path, const std::string& content) const {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    mm::write_file_atomic(root_ / path, content);
+  }
+  void remove(const std::string& path) const { std::filesystem::remove_all(root_ / path); }
+  NodeOptions options() const { return {.root = root_}; }
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace mm::health::test
