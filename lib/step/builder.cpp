@@ -163,16 +163,22 @@ class Builder {
 
   void add_reduce(int bucket) {
     if (options_.data_ranks == 1) return;
-    reduces_.push_back(static_cast<int>(program_.list.size()));
+    // The group's queue is a FIFO: what an earlier reduction waited for need not be named again.
+    std::vector<int> waits;
+    if (last_on_compute_ != reduce_waited_for_) waits.push_back(last_on_compute_);
+    reduce_waited_for_ = last_on_compute_;
+    last_reduce_ = static_cast<int>(program_.list.size());
     add({.op = Op::kReduce,
          .queue = group_queue(0),
          .group = 0,
          .bucket = bucket,
-         .waits = {last_on_compute_}});
+         .waits = std::move(waits)});
   }
 
   void add_update() {
-    add({.op = Op::kNorm, .waits = reduces_});
+    Instruction norm{.op = Op::kNorm};
+    if (last_reduce_ >= 0) norm.waits.push_back(last_reduce_);
+    add(std::move(norm));
     if (options_.clip) add({.op = Op::kClip});
     add({.op = Op::kUpdate});
   }
@@ -197,8 +203,7 @@ class Builder {
   std::vector<bool> needs_grad_;  // [slots]
   Program program_;
   std::vector<std::vector<int>> feeds_;  // [buckets] segments
-  std::vector<int> reduces_;
-  int last_on_compute_ = -1;
+  int last_on_compute_ = -1, last_reduce_ = -1, reduce_waited_for_ = -1;
 };
 
 }  // namespace

@@ -310,10 +310,13 @@ void Executor::Run::fail(int index) {
 void Executor::Run::stop(std::exception_ptr error) {
   {
     const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::move(error);
+    if (error_) return;
+    error_ = std::move(error);
   }
   stopped_ = true;
   changed_.notify_all();
+  // Peers may wait for calls that will not come; this frees them, and this rank's group thread.
+  if (!program_.groups.empty()) bindings_.data->abort("the step failed on this rank");
 }
 
 std::string Executor::Run::context(int index) const {
