@@ -31,6 +31,9 @@ void load_libtorch(const fs::path& root) {
 }
 
 void set_default_threads() {
+  // Waiting threads sleep instead of spinning: ranks that share cores would spin one another's time
+  // away.
+  setenv("OMP_WAIT_POLICY", "PASSIVE", /*overwrite=*/0);
   if (env::get("OMP_NUM_THREADS")) return;
   const std::string threads =
       env::get("SLURM_CPUS_PER_TASK")

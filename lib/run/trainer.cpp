@@ -167,6 +167,7 @@ ExitCode Trainer::run() {
 
 bool Trainer::step(StageRun& stage, size_t index) {
   const auto start = std::chrono::steady_clock::now();
+  if (options_.fault_hook) options_.fault_hook("step");
   const StageStep done = stage.run_step(global_step_ + 1);
   ++global_step_;
   tokens_seen_ += done.plan.tokens;

@@ -1,0 +1,70 @@
+// What users see of mmtrain: help, messages, exit codes, JSON.
+#include <doctest/doctest.h>
+
+#include "tests/cli/mmtrain_process.h"
+
+using namespace mm;
+using namespace mm::test;
+using mm::data::test::TempDir;
+
+namespace {
+Ended mmtrain(const TempDir& dir, std::vector<std::string> arguments) {
+  return Mmtrain(dir.path(), std::move(arguments)).wait();
+}
+}  // namespace
+
+TEST_CASE("mmtrain --help names the verbs and the exit codes; each verb's help has examples") {
+  TempDir dir;
+  const Ended help = mmtrain(dir, {"--help"});
+  CHECK(help.status.ok());
+  for (const char* verb : {"run", "launch", "status", "check", "eval", "caption", "report"}) {
+    CHECK(help.output.find(verb) != std::string::npos);
+    const Ended own = mmtrain(dir, {verb, "--help"});
+    CHECK(own.status.ok());
+    CHECK(own.output.find("Examples:") != std::string::npos);
+  }
+}
+
+TEST_CASE("mmtrain: unknown verbs, options and missing arguments are usage errors of one line") {
+  TempDir dir;
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"fly"},
+                                                    {"run"},
+                                                    {"run", "x.toml", "--runn", "r"},
+                                                    {"launch", "--nproc", "0", "--", "run"},
+                                                    {}}) {
+    const Ended ended = mmtrain(dir, arguments);
+    CHECK(ended.status.code == 2);
+    CHECK(std::count(ended.output.begin(), ended.output.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("mmtrain check: a good recipe, its JSON, its drawing; a missing data set is named") {
+  TempDir dir;
+  const std::string recipe = write_recipe(dir.path()).string();
+  const Ended good = mmtrain(dir, {"check", recipe, "--ranks", "2"});
+  CHECK(good.status.ok());
+  CHECK(good.output.find("good") != std::string::npos);
+  const Json json = parse_json(mmtrain(dir, {"check", recipe, "--json"}).output, "check");
+  CHECK(json.at("schema") == 1);
+  CHECK(json.at("stages").size() == 2);
+  CHECK(mmtrain(dir, {"check", recipe, "--draw"}).output.find("F0.") != std::string::npos);
+  const Ended missing = mmtrain(dir, {"check", recipe, "--set", "stage.0.data=/nowhere"});
+  CHECK(missing.status.code != 0);
+  CHECK(missing.output.find("/nowhere") != std::string::npos);
+}
+
+TEST_CASE("mmtrain run, status, report: one rank, text and JSON") {
+  TempDir dir;
+  const std::string recipe = write_recipe(dir.path()).string(), run = (dir / "run").string();
+  CHECK(mmtrain(dir, {"status", run}).status.code == 2);
+  CHECK(mmtrain(dir, {"run", recipe, "--run", run}).status.ok());
+  const Ended status = mmtrain(dir, {"status", run});
+  CHECK(status.output.find("step 9 all") != std::string::npos);
+  CHECK(status.output.find("step-00000009") != std::string::npos);
+  const Json json = parse_json(mmtrain(dir, {"status", run, "--json"}).output, "status");
+  CHECK(json.at("last_step").at("step") == 9);
+  CHECK(json.at("verdict").at("code") == 0);
+  CHECK(mmtrain(dir, {"report", run}).status.ok());
+  CHECK(read_file(dir / "run/report.html").find("<svg") != std::string::npos);
+  CHECK(mmtrain(dir, {"run", recipe, "--run", run, "--resume", "never"}).status.code == 2);
+}
