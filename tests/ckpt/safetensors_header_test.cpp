@@ -1,3 +1,5 @@
+#include "lib/ckpt/safetensors_header.h"
+
 #include <doctest/doctest.h>
 
 #include <optional>

@@ -1,0 +1,77 @@
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+
+#include "lib/ckpt/layout.h"
+#include "tests/ckpt/raw_safetensors.h"
+#include "tests/ckpt/temp_dir.h"
+#include "tests/ckpt/two_rank_save.h"
+
+// The program itself: streams and exit codes.
+
+using mm::ckpt::test::save_two_ranks;
+using mm::ckpt::test::TempDir;
+
+namespace {
+
+struct Run {
+  int exit_code;
+  std::string output;
+};
+
+// `stream` "2>&1 >/dev/null" shows stderr alone.
+Run mmckpt(const std::string& arguments, const std::string& stream = "2>/dev/null") {
+  FILE* pipe =
+      ::popen((std::string(MM_BIN_DIR "/mmckpt ") + arguments + " " + stream).c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Run run{0, {}};
+  char part[4096];
+  while (const size_t got = std::fread(part, 1, sizeof(part), pipe)) run.output.append(part, got);
+  run.exit_code = WEXITSTATUS(::pclose(pipe));
+  return run;
+}
+const std::string kStderr = "2>&1 >/dev/null";
+
+}  // namespace
+
+TEST_CASE(
+    "mmckpt verify: exit 0 with one line for what is whole, 65 with the problem for what is not") {
+  const TempDir dir;
+  const auto step = save_two_ranks(dir / "ckpt", 5);
+  const Run good = mmckpt("verify " + dir.path().string());
+  CHECK(good.exit_code == 0);
+  CHECK(good.output.starts_with("ok      " + step.string() +
+                                "  2 files  4 tensors  1.5 MiB compared with their checksums\n"));
+  std::filesystem::resize_file(step / mm::ckpt::shard_name(1), 100);
+  const Run bad = mmckpt("verify --quick " + step.string());
+  CHECK(bad.exit_code == 65);
+  CHECK(bad.output.starts_with("BROKEN  " + step.string()));
+  CHECK(bad.output.find("shard-rank-00001.safetensors: truncated by") != std::string::npos);
+  CHECK(mm::Json::parse(mmckpt("verify --json " + step.string()).output)["ok"] == false);
+}
+
+TEST_CASE("mmckpt inspect: text and JSON on stdout, a refusal as one line on stderr with 65") {
+  const TempDir dir;
+  save_two_ranks(dir / "ckpt", 5);
+  CHECK(mmckpt("inspect " + dir.path().string()).output.find("total  4 tensors") !=
+        std::string::npos);
+  CHECK(mm::Json::parse(
+            mmckpt("inspect --json " + dir.path().string()).output)["checkpoint"]["step"] == 5);
+  mm::ckpt::test::write_raw(dir / "x.safetensors", "1234567");
+  const Run bad = mmckpt("inspect " + (dir / "x.safetensors").string(), kStderr);
+  CHECK(bad.exit_code == 65);
+  CHECK(bad.output ==
+        "mmckpt: error: " + (dir / "x.safetensors").string() +
+            ": 7 bytes are too few for a safetensors file: 8 bytes of header length expected\n");
+}
+
+TEST_CASE("mmckpt: usage errors are 2, an absent path is 74, help is 0") {
+  CHECK(mmckpt("").exit_code == 2);
+  CHECK(mmckpt("verify").exit_code == 2);
+  CHECK(mmckpt("verify --nope /").exit_code == 2);
+  CHECK(mmckpt("inspect /no/such/path").exit_code == 74);
+  const Run help = mmckpt("verify --help");
+  CHECK(help.exit_code == 0);
+  CHECK(help.output.find("Examples:") != std::string::npos);
+}
