@@ -128,6 +128,7 @@ at::Tensor cached_attention(const at::Tensor& q, const at::Tensor& k, const at::
   }
   MM_CHECK(static_cast<int64_t>(cache.lengths.size()) == tokens.samples,
            "{} samples for a cache of {}", tokens.samples, cache.lengths.size());
+  if (layer >= static_cast<int64_t>(cache.layers.size())) cache.layers.resize(layer + 1);
   store(cache.layers[layer], k, v, tokens, cache);
   const bool fresh = std::ranges::all_of(cache.lengths, [](int64_t n) { return n == 0; });
   if (fresh) return packed_attention(q, k, v, cu_seqlens);

@@ -1,8 +1,49 @@
 #include "lib/model/rope.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "lib/model/row_dispatch.h"
 
 namespace mm::model {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+// Tokens that one task rotates.
+constexpr int64_t kGrainTokens = 64;
+
+at::Tensor rotate(const at::Tensor& given, const at::Tensor& cos, const at::Tensor& sin,
+                  int direction) {
+  const at::Tensor x = given.contiguous();
+  at::Tensor y = at::empty_like(x);
+  const int64_t heads = x.size(1), half = x.size(2) / 2, width = x.size(1) * x.size(2);
+  for_storage_of(x, [&]<typename T>() {
+    using A = row_kernels::Acc<T>;
+    at::parallel_for(0, x.size(0), kGrainTokens, [&](int64_t begin, int64_t end) {
+      row_kernels::rope<T>({end - begin, heads, half, direction}, in<T>(x) + begin * width,
+                           in<A>(cos) + begin * half, in<A>(sin) + begin * half,
+                           out<T>(y) + begin * width);
+    });
+  });
+  return y;
+}
+
+struct Rope : torch::autograd::Function<Rope> {
+  static Variable forward(AutogradContext* context, const Variable& x, const at::Tensor& cos,
+                          const at::Tensor& sin) {
+    context->save_for_backward({cos, sin});
+    return rotate(x, cos, sin, 1);
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    return {rotate(gradients[0], saved[0], saved[1], -1), Variable(), Variable()};
+  }
+};
+
+}  // namespace
 
 RopeAngles rope_angles(const at::Tensor& positions, int64_t head_size, double theta, bool wide) {
   const auto dtype = wide ? at::kDouble : at::kFloat;
@@ -20,6 +61,13 @@ at::Tensor rope_reference(const at::Tensor& x, const RopeAngles& angles) {
   return at::cat({low * cos - high * sin, high * cos + low * sin}, -1).to(x.scalar_type());
 }
 
-at::Tensor rope(const at::Tensor& x, const RopeAngles& angles) { return rope_reference(x, angles); }
+at::Tensor rope(const at::Tensor& x, const RopeAngles& angles) {
+  MM_CHECK(x.dim() == 3 && x.size(0) == angles.cos.size(0) && x.size(2) == 2 * angles.cos.size(1),
+           "[{}, {}, {}] for angles of {} tokens and {} pairs", x.size(0), x.size(1), x.size(2),
+           angles.cos.size(0), angles.cos.size(1));
+  if (!has_row_kernel(x) || angles.cos.scalar_type() != accumulate_type(x))
+    return rope_reference(x, angles);
+  return Rope::apply(x, angles.cos, angles.sin);
+}
 
 }  // namespace mm::model

@@ -1,0 +1,128 @@
+#include "lib/model/hf_load.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <string>
+
+#include "lib/base/error.h"
+#include "lib/model/hf_names.h"
+#include "lib/model/llava.h"
+
+namespace mm::model {
+namespace {
+
+const std::string kTiedHead = "language_model.lm_head.weight";
+const std::string kTable = "language_model.model.embed_tokens.weight";
+
+/// Published name -> the tensor's entry. All names of the directory, renamed, each once.
+struct Source {
+  const ckpt::HfTensor* tensor = nullptr;
+  std::string stored_name;
+};
+using Sources = std::map<std::string, Source>;
+
+Sources rename_all(const ckpt::HfWeights& weights, const std::string& origin) {
+  Sources sources;
+  for (const auto& [stored, tensor] : weights.tensors()) {
+    const auto name = published_llava_name(stored);
+    if (!name) continue;
+    const auto [it, fresh] = sources.emplace(*name, Source{&tensor, stored});
+    if (!fresh) {
+      throw DataError("{}: {} and {} are both {}", origin, it->second.stored_name, stored, *name);
+    }
+  }
+  return sources;
+}
+
+at::Tensor value_of(const Source& source) {
+  return to_tensor(*source.tensor->file, *source.tensor->entry);
+}
+
+void settle_tied_head(Sources& sources, const std::string& origin) {
+  const auto head = sources.find(kTiedHead);
+  if (head == sources.end()) return;
+  const auto table = sources.find(kTable);
+  if (table != sources.end() && !at::equal(value_of(head->second), value_of(table->second))) {
+    throw DataError(
+        "{}: tie_word_embeddings is true, but {} differs from {}; set it to false in config.json "
+        "to keep both",
+        origin, head->second.stored_name, table->second.stored_name);
+  }
+  sources.erase(head);
+}
+
+void refuse_missing(const Model& model, const Sources& sources, const std::string& origin) {
+  std::string first;
+  int count = 0;
+  for (const ParamSpec& spec : model.params) {
+    if (sources.contains(spec.name)) continue;
+    if (count++ == 0) first = spec.name;
+  }
+  if (count > 0) {
+    throw DataError(
+        "{}: no tensor for {} of {} parameters, first {}; the weights do not belong to this "
+        "config.json",
+        origin, count, model.params.size(), first);
+  }
+}
+
+}  // namespace
+
+at::Tensor to_tensor(const ckpt::SafetensorsFile& file, const ckpt::TensorEntry& entry) {
+  static const std::map<ckpt::DType, at::ScalarType> kTypes = {
+      {ckpt::DType::kF64, at::kDouble},    {ckpt::DType::kF32, at::kFloat},
+      {ckpt::DType::kBF16, at::kBFloat16}, {ckpt::DType::kF16, at::kHalf},
+      {ckpt::DType::kI64, at::kLong},      {ckpt::DType::kI32, at::kInt},
+      {ckpt::DType::kU8, at::kByte},       {ckpt::DType::kI8, at::kChar},
+      {ckpt::DType::kBool, at::kBool}};
+  const auto type = kTypes.find(entry.dtype);
+  if (type == kTypes.end()) {
+    throw DataError("{}: {} has dtype {}, which cannot be read as a tensor", file.path().string(),
+                    entry.name, ckpt::dtype_name(entry.dtype));
+  }
+  const std::vector<int64_t> shape(entry.shape.begin(), entry.shape.end());
+  at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(type->second));
+  MM_CHECK(tensor.nbytes() == entry.size_bytes(), "{} has {} bytes for {}", entry.name,
+           entry.size_bytes(), tensor.nbytes());
+  file.read(entry, {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()});
+  return tensor;
+}
+
+std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig& config,
+                                           const ckpt::HfWeights& weights,
+                                           const std::string& origin) {
+  Sources sources = rename_all(weights, origin);
+  if (config.text.tied_head) settle_tied_head(sources, origin);
+  refuse_missing(model, sources, origin);
+  std::vector<at::Tensor> values;
+  for (const ParamSpec& spec : model.params) {
+    const Source& source = sources.at(spec.name);
+    const std::vector<uint64_t> shape(spec.shape.begin(), spec.shape.end());
+    if (source.tensor->entry->shape != shape) {
+      throw DataError("{}: {} has shape {}, config.json asks for {}", origin, source.stored_name,
+                      ckpt::shape_text(source.tensor->entry->shape), ckpt::shape_text(shape));
+    }
+    values.push_back(value_of(source));
+    if (!values.back().is_floating_point()) {
+      throw DataError("{}: {} holds {}, expected floating-point numbers", origin,
+                      source.stored_name, ckpt::dtype_name(source.tensor->entry->dtype));
+    }
+    sources.erase(spec.name);
+  }
+  if (!sources.empty()) {
+    throw DataError("{}: {} tensors have no place in the model, first {}", origin, sources.size(),
+                    sources.begin()->second.stored_name);
+  }
+  return values;
+}
+
+LoadedLlava load_llava(const std::filesystem::path& directory) {
+  const LlavaConfig config = read_llava_config(directory / "config.json");
+  Model model = build_llava(config);
+  auto values =
+      load_llava_weights(model, config, ckpt::HfWeights::open(directory), directory.string());
+  return {config, std::move(model), std::move(values)};
+}
+
+}  // namespace mm::model
