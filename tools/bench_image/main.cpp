@@ -36,7 +36,8 @@ void print(const Arguments& arguments, const mm::bench::Pictures& pictures,
            const mm::bench::Timing& t) {
   const double n = static_cast<double>(pictures.files.size());
   fmt::print(
-      "{}, 1 thread; libjpeg-turbo {}, libpng {}; {} pictures, {:.2f} megapixels on average\n",
+      "{}, processor time of 1 thread; libjpeg-turbo {}, libpng {}; {} pictures, {:.2f} megapixels "
+      "on average\n",
       cpu_name(), MM_TEXT(LIBJPEG_TURBO_VERSION), PNG_LIBPNG_VER_STRING, n,
       pictures.megapixels / n);
   fmt::print("to {0} x {0}, bicubic, {1}; medians of {2} interleaved rounds\n\n", arguments.side,

@@ -20,7 +20,8 @@ Pictures make_pictures(int count, image::Size size);
 /// Writes the files as picture-NN.jpg, so that a peer can measure the same bytes.
 void save_pictures(const Pictures& pictures, const std::string& directory);
 
-/// Seconds per pass over all pictures: the medians of `rounds` interleaved rounds, one thread.
+/// Processor seconds per pass over all pictures: the medians of `rounds` interleaved rounds, one
+/// thread.
 struct Timing {
   double decode_s = 0;    ///< libjpeg or libpng alone: rows decoded and dropped; the limit
   double prepare_s = 0;   ///< decode_prepared: decode and resize while rows arrive

@@ -4,7 +4,7 @@
     build/bin/bench_image --save DIR && python3 tools/peers/bench_pillow.py DIR
     python3 tools/peers/bench_pillow.py FOLDER_OR_FILE... [--side 336] [--rounds 7] [--dump DIR]
 
-One thread; files are read into memory first; medians of interleaved rounds. `--dump` writes each result as raw RGB bytes for a
+Processor time of one thread, as bench_image; files are read into memory first; medians of interleaved rounds. `--dump` writes each result as raw RGB bytes for a
 comparison of pixels. Needs Pillow 12 (`pip install pillow==12.3.0`).
 """
 import argparse
@@ -48,10 +48,10 @@ def readable(data):
 
 
 def seconds(body, pictures):
-    begin = time.perf_counter()
+    begin = time.thread_time()
     for data in pictures:
         body(data)
-    return time.perf_counter() - begin
+    return time.thread_time() - begin
 
 
 def main():
@@ -71,7 +71,7 @@ def main():
     for _ in range(a.rounds):
         decoded.append(seconds(decode, pictures))
         prepared.append(seconds(lambda d: prepare(d, a.side), pictures))
-    print(f"Pillow {PIL.__version__}, libjpeg-turbo {features.version_feature('libjpeg_turbo')}, 1 thread; {len(pictures)} pictures, "
+    print(f"Pillow {PIL.__version__}, libjpeg-turbo {features.version_feature('libjpeg_turbo')}, processor time of 1 thread; {len(pictures)} pictures, "
           f"{megapixels / len(pictures):.2f} megapixels on average")
     for name, times in (("decode", decoded), ("decode + resize + crop", prepared)):
         s = statistics.median(times)
