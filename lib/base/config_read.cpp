@@ -108,6 +108,16 @@ T ConfigTable::require(std::string_view key, std::optional<T> value, const std::
   if (value) return *std::move(value);
   const std::string where_text =
       node_->path.empty() ? "at the top level" : "in [" + node_->path + "]";
+  // A required key that is only misspelt: say so where it stands.
+  if (node_->table != nullptr) {
+    const std::vector<std::string> wanted{std::string(key)};
+    for (auto&& [written, node] : *node_->table) {
+      if (node_->known.contains(written.str()) || !nearest_word(written.str(), wanted)) continue;
+      throw UsageError("{}: unknown key \"{}\" {}; did you mean \"{}\"?",
+                       detail::place(*state_, written.source()), escape_text(written.str()),
+                       where_text, key);
+    }
+  }
   throw UsageError("{}: missing key \"{}\" {}{}", where(key), key, where_text,
                    doc.empty() ? "" : " (" + doc + ")");
 }

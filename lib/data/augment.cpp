@@ -28,6 +28,9 @@ void check(const Augmentation& augmentation) {
   if (!(augmentation.flip_probability >= 0 && augmentation.flip_probability <= 1)) {
     throw UsageError("flip probability is {}; it must be 0 to 1", augmentation.flip_probability);
   }
+  if (!(augmentation.token_drop >= 0 && augmentation.token_drop <= 1)) {
+    throw UsageError("token drop is {}; it must be 0 to 1", augmentation.token_drop);
+  }
   if (!(augmentation.brightness >= 0 && augmentation.brightness <= 1)) {
     throw UsageError("brightness is {}; it must be 0 to 1", augmentation.brightness);
   }
@@ -61,6 +64,17 @@ void apply_change(const PictureChange& change, int32_t height, int32_t width,
   if (change.gain == 1) return;
   for (uint8_t& value : rgb) {
     value = static_cast<uint8_t>(std::clamp(std::lround(value * change.gain), 0L, 255L));
+  }
+}
+
+void drop_tokens(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
+                 const SampleText& text, std::span<int32_t> tokens) {
+  if (augmentation.token_drop == 0) return;
+  const Philox random = Philox(augmentation.seed, "token drop").child(epoch).child(sample_id);
+  for (const TokenSpan& span : text.trainable) {
+    for (uint32_t i = span.begin; i < span.end; ++i) {
+      if (random.uniform(i) < augmentation.token_drop) tokens[i] = augmentation.drop_token;
+    }
   }
 }
 

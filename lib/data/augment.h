@@ -15,6 +15,12 @@ struct Augmentation {
       0;  ///< moves by up to so many pixels each way; the edge colour fills the gap
   double flip_probability = 0;  ///< mirror left and right; 0..1
   double brightness = 0;        ///< scales all channels by a factor in [1 - b, 1 + b]; 0..1
+  /// Chance that a trained-on token is hidden from the input (it stays a target): word dropout
+  /// (Bowman et al. 2016, section 3.1), so that a small decoder reads the picture instead of
+  /// remembering which words follow which. 0..1
+  double token_drop = 0;
+  int32_t drop_token = 0;  ///< what stands in its place
+  /// Are pictures changed?
   bool enabled() const { return shift_pixels != 0 || flip_probability != 0 || brightness != 0; }
 };
 
@@ -35,6 +41,10 @@ PictureChange draw_change(const Augmentation& augmentation, uint64_t epoch, uint
 /// [height, width, 3].
 void apply_change(const PictureChange& change, int32_t height, int32_t width,
                   std::span<uint8_t> rgb);
+
+/// Hides input tokens of a sample's trainable spans. `tokens` are the sample's in the micro-batch.
+void drop_tokens(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
+                 const SampleText& text, std::span<int32_t> tokens);
 
 /// All pictures of a sample.
 void augment_sample(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,

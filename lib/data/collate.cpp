@@ -72,7 +72,10 @@ Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, 
       continue;
     }
     augment_sample(augmentation, epoch, id, layout, *sample);
+    const size_t first = result.batch.tokens.size();
     append_sample(*sample, id, layout, result.batch);
+    drop_tokens(augmentation, epoch, id, sample->text,
+                std::span(result.batch.tokens).subspan(first));
   }
   const auto tokens = static_cast<int64_t>(result.batch.tokens.size());
   MM_CHECK(tokens == pack.tokens && result.batch.images == pack.images,

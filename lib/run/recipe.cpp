@@ -155,6 +155,12 @@ AugmentRecipe read_augment(ConfigTable t) {
   a.brightness = t.get_double(
       "brightness",
       {.def = 0.0, .min = 0, .max = 1, .doc = "largest relative change of brightness"});
+  a.token_drop = t.get_double(
+      "token_drop",
+      {.def = 0.0,
+       .min = 0,
+       .max = 1,
+       .doc = "chance that a token of the answer is hidden from the input (it stays a target)"});
   return a;
 }
 

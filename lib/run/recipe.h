@@ -48,6 +48,7 @@ struct AugmentRecipe {
   int64_t shift_pixels = 0;
   double flip_probability = 0;
   double brightness = 0;
+  double token_drop = 0;
 };
 
 /// One [[stage]]: what is trained, on what, for how long.

@@ -38,10 +38,13 @@ data::LoaderOptions loader_options(const StageInputs& in) {
   options.start_step = static_cast<uint64_t>(in.start_step);
   options.prefetch_steps = static_cast<int>(in.recipe.loader_prefetch);
   options.threads = static_cast<int>(in.recipe.loader_threads);
-  options.augmentation = {.seed = in.recipe.seed,
-                          .shift_pixels = static_cast<int32_t>(stage.augment.shift_pixels),
-                          .flip_probability = stage.augment.flip_probability,
-                          .brightness = stage.augment.brightness};
+  options.augmentation = {
+      .seed = in.recipe.seed,
+      .shift_pixels = static_cast<int32_t>(stage.augment.shift_pixels),
+      .flip_probability = stage.augment.flip_probability,
+      .brightness = stage.augment.brightness,
+      .token_drop = stage.augment.token_drop,
+      .drop_token = static_cast<int32_t>(std::max<int64_t>(0, in.config.text.bos_token))};
   return options;
 }
 

@@ -213,3 +213,11 @@ TEST_CASE("ConfigDocument: a recipe that is not there is a usage error") {
   CHECK(message_of<UsageError>([] { ConfigDocument::load("/none/x.toml"); }) ==
         "/none/x.toml: cannot open: No such file or directory");
 }
+
+TEST_CASE("ConfigTable: a required key that is misspelt is named where it stands") {
+  ConfigDocument document = ConfigDocument::parse("[train]\nstepps = 3\n", "recipes/x.toml");
+  ConfigTable train = document.root().table("train");
+  CHECK_THROWS_WITH_AS(
+      train.get_int("steps"),
+      "recipes/x.toml:2:1: unknown key \"stepps\" in [train]; did you mean \"steps\"?", UsageError);
+}

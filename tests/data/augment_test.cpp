@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "lib/base/error.h"
@@ -75,4 +76,29 @@ TEST_CASE("augmentation: values out of range are usage errors") {
   CHECK_THROWS_AS(check(Augmentation{.shift_pixels = -1}), mm::UsageError);
   CHECK_THROWS_AS(check(Augmentation{.flip_probability = -0.1}), mm::UsageError);
   CHECK_THROWS_AS(check(Augmentation{.brightness = 2}), mm::UsageError);
+}
+
+TEST_CASE(
+    "drop_tokens: hides inputs of trained-on positions only, as a function of seed, epoch and "
+    "sample; targets stay") {
+  SampleText text;
+  text.tokens = {1, 6, 6, 10, 11, 12, 13, 14, 15, 16};
+  text.trainable = {{3, 10}};
+  const auto dropped = [&](double chance, uint64_t epoch, uint64_t sample) {
+    std::vector<int32_t> tokens = text.tokens;
+    drop_tokens({.seed = 3, .token_drop = chance, .drop_token = 99}, epoch, sample, text, tokens);
+    return tokens;
+  };
+  CHECK(dropped(0, 0, 0) == text.tokens);
+  const std::vector<int32_t> all = dropped(1, 0, 0);
+  CHECK(std::vector<int32_t>(all.begin(), all.begin() + 3) == std::vector<int32_t>{1, 6, 6});
+  CHECK(std::count(all.begin(), all.end(), 99) == 7);
+  CHECK(dropped(0.5, 1, 2) == dropped(0.5, 1, 2));
+  int64_t hidden = 0;
+  for (uint64_t sample = 0; sample < 1000; ++sample) {
+    const std::vector<int32_t> tokens = dropped(0.5, 0, sample);
+    hidden += std::count(tokens.begin(), tokens.end(), 99);
+  }
+  CHECK(hidden > 3200);
+  CHECK(hidden < 3800);
 }
