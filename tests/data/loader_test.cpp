@@ -38,11 +38,12 @@ class MemoryStore : public SampleStore {
 };
 
 LoaderOptions one_by_one(uint64_t seed, uint64_t start_step = 0) {
-  return {.plan = {.seed = seed, .sequence_length = 32, .packs_per_step = 1, .packing = Packing::kNone},
-          .start_step = start_step,
-          .prefetch_steps = 4,
-          .threads = 2,
-          .augmentation = {.seed = 3, .shift_pixels = 2, .flip_probability = 0.5}};
+  return {
+      .plan = {.seed = seed, .sequence_length = 32, .packs_per_step = 1, .packing = Packing::kNone},
+      .start_step = start_step,
+      .prefetch_steps = 4,
+      .threads = 2,
+      .augmentation = {.seed = 3, .shift_pixels = 2, .flip_probability = 0.5}};
 }
 
 /// Ids and pixels of the next `steps` steps, flat.

@@ -1,0 +1,69 @@
+#include "lib/data/bad_sample_ledger.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/data/key_filter.h"
+#include "tests/data/tiny_dataset.h"
+
+using namespace mm::data;
+using namespace mm::data::test;
+
+namespace {
+
+std::vector<LedgerEntry> bad(size_t count) {
+  std::vector<LedgerEntry> entries;
+  for (size_t i = 0; i < count; ++i)
+    entries.push_back({i, fmt::format("k{}", i), "p.png", "truncated", "ends early"});
+  return entries;
+}
+
+}  // namespace
+
+TEST_CASE("ledger: entries come back, quotes, line ends and broken bytes included") {
+  const TempDir dir;
+  const std::vector<LedgerEntry> entries = {{3, "a \"b\"\n", "x/é.png", "corrupt", "line\nbreak"},
+                                            {UINT64_MAX, "k", "", "no_caption", "\xff", true}};
+  write_ledger(dir / "l", entries);
+  const auto read = read_ledger(dir / "l");
+  REQUIRE(read.size() == 2);
+  CHECK(read[0].key == entries[0].key);
+  CHECK(read[0].message == "line\nbreak");
+  CHECK(!read[0].skipped);
+  CHECK(read[1].row == UINT64_MAX);
+  CHECK(read[1].skipped);
+  mm::write_file_atomic(dir / "l", mm::read_file(dir / "l") + "{}\n");
+  CHECK_THROWS_WITH_AS(read_ledger(dir / "l"), doctest::Contains("line 3"), mm::DataError);
+}
+
+TEST_CASE("bad limit: at the limit is good, above names up to twenty, skipped ones do not count") {
+  CHECK_NOTHROW(check_bad_limit(bad(5), 95, 0.05));
+  CHECK_NOTHROW(check_bad_limit({}, 0, 0));
+  CHECK_THROWS_WITH_AS(check_bad_limit(bad(6), 94, 0.05),
+                       doctest::Contains("row 5 (p.png): truncated: ends early"), mm::DataError);
+  CHECK_THROWS_WITH_AS(check_bad_limit(bad(25), 75, 0.1), doctest::Contains("and 5 more"),
+                       mm::DataError);
+  auto skipped = bad(50);
+  for (LedgerEntry& entry : skipped) entry.skipped = true;
+  CHECK_NOTHROW(check_bad_limit(skipped, 1, 0));
+}
+
+TEST_CASE("key filter: lists, exclusions, what was never seen") {
+  const TempDir dir;
+  mm::write_file_atomic(dir / "ids", "a\nb\n\n");
+  mm::write_file_atomic(dir / "twice", "a\na\n");
+  const auto item = [](const char* key) { return SourceItem(Record{.key = key}); };
+  KeyFilter filter(dir / "ids", {});
+  CHECK(filter.keep(item("a")));
+  CHECK(!filter.keep(item("c")));
+  CHECK(filter.left_out() == 1);
+  CHECK_THROWS_WITH_AS(filter.check_all_seen(), doctest::Contains("1 of 2 keys"), mm::DataError);
+  CHECK(filter.keep(item("b")));
+  CHECK_NOTHROW(filter.check_all_seen());
+  KeyFilter without({}, dir / "ids");
+  CHECK(!without.keep(item("a")));
+  CHECK(without.keep(item("z")));
+  CHECK_THROWS_WITH_AS(KeyFilter(dir / "twice", {}), doctest::Contains("listed twice"),
+                       mm::DataError);
+}

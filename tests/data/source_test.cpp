@@ -1,0 +1,214 @@
+#include "lib/data/source.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/base/error.h"
+#include "lib/data/image_path.h"
+#include "lib/data/json_array_reader.h"
+#include "lib/data/text_stream.h"
+#include "tests/data/tiny_dataset.h"
+
+using namespace mm::data;
+using namespace mm::data::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<SourceItem> read_all(const SourceOptions& options) {
+  std::vector<SourceItem> items;
+  const auto source = open_source(options);
+  while (auto item = source->next()) items.push_back(std::move(*item));
+  return items;
+}
+
+/// Kind of a refused row, or "" for a record.
+std::string kind_of(const SourceItem& item) {
+  const auto* entry = std::get_if<LedgerEntry>(&item);
+  return entry == nullptr ? "" : entry->kind;
+}
+
+const Record& record(const SourceItem& item) { return std::get<Record>(item); }
+
+std::vector<SourceItem> read_text(SourceKind kind, std::string_view text) {
+  const TempDir dir;
+  mm::write_file_atomic(dir / "in", text);
+  return read_all({.kind = kind, .path = dir / "in"});
+}
+
+}  // namespace
+
+TEST_CASE("jsonl: captions and conversations in their spellings") {
+  const auto rows = read_text(
+      SourceKind::kJsonl,
+      "\xEF\xBB\xBF{\"image\": \"a.png\", \"text\": \"A cat.\"}\r\n"
+      "\n"
+      "{\"id\": 7, \"image\": [\"a.png\", \"b.png\"], \"caption\": \"Two.\"}\n"
+      "{\"id\": \"t\", \"image\": \"\", \"conversations\": [{\"from\": \"system\", \"value\": "
+      "\"s\"},"
+      "{\"from\": \"human\", \"value\": \"q\"}, {\"role\": \"assistant\", \"content\": \"a\"}]}");
+  REQUIRE(rows.size() == 3);
+  CHECK(record(rows[0]).key == "a.png");
+  CHECK(record(rows[0]).images == std::vector<std::string>{"a.png"});
+  CHECK(record(rows[0]).conversation.turns.size() == 2);
+  CHECK(record(rows[0]).conversation.turns[1].text == "A cat.");
+  CHECK(record(rows[1]).key == "7");
+  CHECK(record(rows[1]).row == 1);
+  CHECK(record(rows[1]).conversation.images == 2);
+  CHECK(record(rows[2]).key == "t");
+  CHECK(record(rows[2]).images.empty());
+  REQUIRE(record(rows[2]).conversation.turns.size() == 3);
+  CHECK(record(rows[2]).conversation.turns[2].role == mm::text::Role::kAssistant);
+}
+
+TEST_CASE("jsonl: bad rows are entries with a reason, the rest goes on") {
+  const auto rows = read_text(SourceKind::kJsonl,
+                              "{\"image\": \"a.png\"}\n"
+                              "not json\n"
+                              "[1]\n"
+                              "{\"text\": 5}\n"
+                              "{\"text\": \"\"}\n"
+                              "{\"image\": 5, \"text\": \"x\"}\n"
+                              "{\"video\": \"v.mp4\", \"text\": \"x\"}\n"
+                              "{\"conversations\": [{\"from\": \"robot\", \"value\": \"x\"}]}\n"
+                              "{\"conversations\": [{\"from\": \"human\"}]}\n"
+                              "{\"text\": \"\\ud83d\"}\n"
+                              "{\"text\": \"good\"}\n");
+  std::vector<std::string> kinds;
+  for (const auto& row : rows) kinds.push_back(kind_of(row));
+  CHECK(kinds == std::vector<std::string>{"bad_row", "bad_json", "bad_row", "bad_row",
+                                          "empty_caption", "bad_row", "bad_row", "bad_row",
+                                          "bad_row", "bad_json", ""});
+  CHECK(std::get<LedgerEntry>(rows[7]).message.find("robot") != std::string::npos);
+  CHECK(record(rows[10]).row == 10);
+}
+
+TEST_CASE("llava json: elements one at a time, ids and bad elements as in jsonl") {
+  const auto rows = read_text(SourceKind::kLlavaJson,
+                              " [ {\"id\": \"x\", \"image\": \"a.png\", \"conversations\": "
+                              "[{\"from\": \"human\", \"value\": "
+                              "\"<image>\\nq ] } \\\" \"}, {\"from\": \"gpt\", \"value\": "
+                              "\"a\"}]},\n {\"id\": 1}, {\"a\": 1, \"a\": 2} ,"
+                              "{\"text\": \"t\"} ] \n");
+  REQUIRE(rows.size() == 4);
+  CHECK(record(rows[0]).conversation.turns[0].text == "<image>\nq ] } \" ");
+  CHECK(kind_of(rows[1]) == "bad_row");
+  CHECK(std::get<LedgerEntry>(rows[1]).key == "1");
+  CHECK(kind_of(rows[2]) == "bad_json");
+  CHECK(record(rows[3]).key == "row 3");
+}
+
+TEST_CASE("llava json: a broken array ends with the byte at which it breaks") {
+  for (const char* text : {"", "{}", "[", "[{}", "[{},", "[{},]", "[,{}]", "[{\"a\": \"b", "[{}]x",
+                           "[}]", "[{\"a\":\"\\"}) {
+    CHECK_THROWS_WITH_AS(read_text(SourceKind::kLlavaJson, text), doctest::Contains("byte"),
+                         mm::DataError);
+  }
+  CHECK(read_text(SourceKind::kLlavaJson, "[]").empty());
+  CHECK(kind_of(read_text(SourceKind::kLlavaJson, "[{} {}]").at(0)) == "bad_json");
+}
+
+TEST_CASE("llava json: elements across block borders are whole, memory stays that of one element") {
+  const TempDir dir;
+  std::string text = "[";
+  const std::string filler(300'000, 'x');
+  for (int i = 0; i < 12; ++i)
+    text += fmt::format("{}{{\"id\": {}, \"text\": \"{}\"}}", i ? "," : "", i, filler);
+  mm::write_file_atomic(dir / "in", text + "]");
+  const auto rows = read_all({.kind = SourceKind::kLlavaJson, .path = dir / "in"});
+  REQUIRE(rows.size() == 12);
+  for (int i = 0; i < 12; ++i) {
+    CHECK(record(rows[static_cast<size_t>(i)]).key == std::to_string(i));
+    CHECK(record(rows[static_cast<size_t>(i)]).conversation.turns[1].text == filler);
+  }
+}
+
+TEST_CASE(
+    "C07: a folder is read in byte order; dots, capitals and non-ASCII names keep their captions") {
+  const TempDir dir;
+  const std::vector<std::string> names = {"22.05.png", "UPPER CASE.JPEG", "données – 北京 №1.jpg",
+                                          "sub/png_inside.jpg"};
+  fs::create_directories(dir / "sub");
+  for (const std::string& name : names) {
+    mm::write_file_atomic(dir / name, "picture");
+    mm::write_file_atomic(fs::path(dir / name).replace_extension(".txt"), "of " + name);
+  }
+  const auto rows = read_all({.kind = SourceKind::kFolder, .path = dir.path()});
+  REQUIRE(rows.size() == 4);
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(record(rows[i]).key == names[i]);
+    CHECK(record(rows[i]).conversation.turns[1].text == "of " + names[i]);
+  }
+}
+
+TEST_CASE("folder: first line or all; missing, empty and broken captions; hidden files") {
+  const TempDir dir;
+  const auto put = [&](const std::string& name, std::string_view text) {
+    mm::write_file_atomic(dir / name, text);
+  };
+  for (const char* name : {"a.png", "b.png", "c.png", "d.png", "._a.png", "e.webp", "f.svg"})
+    put(name, "x");
+  put("a.txt", "\xEF\xBB\xBF  One cat. \r\nde.utf8=Eine Katze.\r\n");
+  put("b.txt", " \n\n");
+  put("c.txt", "\xff\xfe");
+  put("e.txt", "e");
+  SourceOptions options{
+      .kind = SourceKind::kFolder, .path = dir.path(), .caption_lines = CaptionLines::kFirst};
+  const auto first = read_all(options);
+  REQUIRE(first.size() == 5);
+  CHECK(record(first[0]).conversation.turns[1].text == "One cat.");
+  CHECK(kind_of(first[1]) == "empty_caption");
+  CHECK(kind_of(first[2]) == "bad_utf8");
+  CHECK(kind_of(first[3]) == "no_caption");
+  CHECK(std::get<LedgerEntry>(first[3]).skipped);
+  CHECK(record(first[4]).key == "e.webp");
+  options.caption_lines = CaptionLines::kAll;
+  CHECK(record(read_all(options)[0]).conversation.turns[1].text ==
+        "One cat. \nde.utf8=Eine Katze.");
+  options.question = "What is this?";
+  CHECK(record(read_all(options)[0]).conversation.turns[0].text == "<image>\nWhat is this?");
+}
+
+TEST_CASE("source: its kind is seen from the path and the first character") {
+  const TempDir dir;
+  mm::write_file_atomic(dir / "a", " \n[{}]");
+  mm::write_file_atomic(dir / "b", "{}\n");
+  CHECK(sniff_source(dir.path()) == SourceKind::kFolder);
+  CHECK(sniff_source(dir / "a") == SourceKind::kLlavaJson);
+  CHECK(sniff_source(dir / "b") == SourceKind::kJsonl);
+  CHECK(source_kind_from_name("llava-json") == SourceKind::kLlavaJson);
+  CHECK(!source_kind_from_name("tar"));
+}
+
+TEST_CASE("image path: nothing leaves the root") {
+  const TempDir dir;
+  fs::create_directories(dir / "root/in");
+  mm::write_file_atomic(dir / "root/in/a.png", "x");
+  mm::write_file_atomic(dir / "secret.png", "x");
+  const auto root = dir / "root";
+  const auto kind = [&](std::string_view path) {
+    const auto found = resolve_image_path(root, path);
+    return found ? "" : found.failure().kind;
+  };
+  CHECK(kind("in/a.png") == "");
+  CHECK(kind("in/../in/./a.png") == "");
+  CHECK(kind("in\\a.png") == "");
+  CHECK(kind("../secret.png") == "outside_root");
+  CHECK(kind("in/../../secret.png") == "outside_root");
+  CHECK(kind("..\\secret.png") == "outside_root");
+  CHECK(kind((dir / "secret.png").string()) == "outside_root");
+  CHECK(kind("C:\\secret.png") == "outside_root");
+  CHECK(kind("") == "bad_name");
+  CHECK(kind(std::string_view("in/a.png\0x", 10)) == "bad_name");
+  CHECK(kind("in") == "missing");
+  CHECK(kind("no.png") == "missing");
+}
+
+TEST_CASE("text stream: lines with either end, without a last one, across blocks") {
+  const TempDir dir;
+  const std::string long_line(3'000'000, 'y');
+  mm::write_file_atomic(dir / "t", "a\r\n\nb\n" + long_line + "\nlast");
+  TextStream in(dir / "t");
+  std::vector<std::string> lines;
+  for (std::string line; read_line(in, line);) lines.push_back(line);
+  CHECK(lines == std::vector<std::string>{"a", "", "b", long_line, "last"});
+}
