@@ -1,21 +1,13 @@
 #include "lib/step/executor.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
-#include <vector>
 
 #include "lib/base/error.h"
-#include "lib/step/joined_segment.h"
-#include "lib/step/liveness.h"
-#include "lib/step/queue_thread.h"
+#include "lib/step/executor_run.h"
 
 namespace mm::step {
 namespace {
@@ -25,91 +17,7 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-// The leaves of the segment that runs; a parameter that it did not declare would get no gradient,
-// so it is refused.
-class DeclaredParams final : public model::ParamView {
- public:
-  explicit DeclaredParams(size_t params) : leaves_(params) {}
-  void take(const model::ParamView& source, const std::vector<model::ParamId>& ids) {
-    for (model::ParamId id : ids) leaves_[static_cast<size_t>(id)] = source.get(id);
-  }
-  void drop(const std::vector<model::ParamId>& ids) {
-    for (model::ParamId id : ids) leaves_[static_cast<size_t>(id)].reset();
-  }
-  at::Tensor get(model::ParamId id) const override {
-    const at::Tensor& leaf = leaves_.at(static_cast<size_t>(id));
-    MM_CHECK(leaf.defined(), "a segment reads parameter {}, which it does not declare", id);
-    return leaf;
-  }
-
- private:
-  std::vector<at::Tensor> leaves_;
-};
-
-// What a micro-batch holds while it is under way.
-struct Flight {
-  Flight(const Program& program, SlotBytes& bytes)
-      : values(program.slots, bytes),
-        gradients(program.slots, bytes),
-        tapes(program.segments.size()) {}
-  void clear() {
-    batch = {};
-    values.clear();
-    gradients.clear();
-    for (Tape& tape : tapes) tape.clear();
-  }
-  model::Batch batch;
-  SlotStore values, gradients;
-  std::vector<Tape> tapes;  // [segments]
-};
-
 }  // namespace
-
-class Executor::Run {
- public:
-  Run(const model::Model& model, const Program& program, Bindings bindings);
-  StepReport run(const StepInput& input);
-
- private:
-  void need_bindings() const;
-  void run_queue(int queue);
-  bool wait_for(const Instruction& instruction);
-  void finish(int index);
-  void execute(int index);
-  void load(const Instruction& instruction);
-  void forward(int index);
-  void backward(const Instruction& instruction);
-  void reduce(const Instruction& instruction);
-  double local_loss() const;
-  void fail(int index);
-  void stop(std::exception_ptr error);
-  std::string context(int index) const;
-  void clear();
-
-  const model::Model& model_;
-  const Program& program_;
-  Bindings bindings_;
-  Liveness liveness_;
-  std::vector<JoinedSegment> segments_;
-  DeclaredParams params_;
-  SlotBytes bytes_;
-  std::vector<Flight> flights_;           // [micro_batches]
-  std::vector<std::vector<int>> queues_;  // [queues] instruction indices
-  std::vector<uint8_t> signals_;          // [instructions] another queue waits for it
-
-  StepInput input_;
-  StepReport report_;
-  std::vector<at::Tensor> losses_;  // of the micro-batches, in order
-  double group_busy_ms_ = 0;        // written by the group's thread, read after it came back
-  double reduce_ms_ = 0;
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<uint8_t> done_;  // [instructions] with signals_, under mutex_
-  std::exception_ptr error_;   // the first, under mutex_
-  std::atomic<bool> stopped_ = false;
-  std::vector<std::unique_ptr<QueueThread>> threads_;  // last: they end first
-};
 
 Executor::Run::Run(const model::Model& model, const Program& program, Bindings bindings)
     : model_(model),
@@ -162,7 +70,7 @@ StepReport Executor::Run::run(const StepInput& input) {
   for (auto& thread : threads_) thread->start();
   run_queue(kComputeQueue);
   for (auto& thread : threads_) thread->wait();
-  clear();
+  drop_tensors();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   if (program_.groups.empty()) report_.loss_sum = local_loss();
   report_.wall_ms = ms_between(start, Clock::now());
@@ -220,78 +128,6 @@ void Executor::Run::finish(int index) {
   changed_.notify_all();
 }
 
-void Executor::Run::execute(int index) {
-  const Instruction& instruction = program_.list[index];
-  switch (instruction.op) {
-    case Op::kLoad:
-      return load(instruction);
-    case Op::kForward:
-      return forward(index);
-    case Op::kBackward:
-      return backward(instruction);
-    case Op::kReduce:
-      return reduce(instruction);
-    case Op::kNorm:
-      report_.grad_norm = bindings_.hooks->norm();
-      return;
-    case Op::kClip:
-      return bindings_.hooks->clip(report_.grad_norm);
-    case Op::kUpdate:
-      report_.updated = bindings_.hooks->update(input_, report_.grad_norm);
-      return;
-    default:
-      throw InternalError("operation {} is not built", op_name(instruction.op));
-  }
-}
-
-void Executor::Run::load(const Instruction& instruction) {
-  flights_[instruction.micro_batch].batch = bindings_.batches->load(instruction.micro_batch);
-}
-
-void Executor::Run::forward(int index) {
-  const Instruction& instruction = program_.list[index];
-  Flight& flight = flights_[instruction.micro_batch];
-  JoinedSegment& segment = segments_[instruction.segment];
-  const SegmentRow& row = segment.row();
-  params_.take(*bindings_.params, row.params);
-  segment.forward({params_, flight.batch}, flight.values, flight.tapes[instruction.segment]);
-  params_.drop(row.params);
-  if (row.loss >= 0) {
-    const at::Tensor& loss = flight.values[row.out[row.loss]];
-    losses_.push_back(loss);
-    if (bindings_.on_loss) {
-      const at::Tensor logits =
-          model_.logits_slot >= 0 ? flight.values[model_.logits_slot] : at::Tensor();
-      bindings_.on_loss(instruction.micro_batch, flight.batch, loss, logits);
-    }
-  }
-  for (model::Slot slot : liveness_.free_slots[index]) flight.values.take(slot);
-  if (liveness_.free_batch[index]) flight.batch = {};
-}
-
-void Executor::Run::backward(const Instruction& instruction) {
-  Flight& flight = flights_[instruction.micro_batch];
-  const double seed = input_.global_targets > 0 ? 1.0 / input_.global_targets : 0.0;
-  segments_[instruction.segment].backward(flight.tapes[instruction.segment], flight.gradients, seed,
-                                          *bindings_.gradients);
-}
-
-void Executor::Run::reduce(const Instruction& instruction) {
-  if (instruction.bucket != kLossBucket) {
-    bindings_.data->all_reduce_sum(bindings_.buckets->bucket(instruction.bucket));
-    return;
-  }
-  const at::Tensor sum = at::full({1}, local_loss(), at::kDouble);
-  bindings_.data->all_reduce_sum(sum);
-  report_.loss_sum = sum.item<double>();
-}
-
-double Executor::Run::local_loss() const {
-  double sum = 0;
-  for (const at::Tensor& loss : losses_) sum += loss.item<double>();
-  return sum;
-}
-
 // In a handler: rethrows to tell the kinds apart.
 void Executor::Run::fail(int index) {
   try {
@@ -329,8 +165,13 @@ std::string Executor::Run::context(int index) const {
   return text;
 }
 
-void Executor::Run::clear() {
+// After a failure much may be left; after a good step nothing is.
+void Executor::Run::drop_tensors() {
   for (Flight& flight : flights_) flight.clear();
+  for (JoinedSegment& segment : segments_) {
+    segment.drop_tensors();
+    params_.drop(segment.row().params);
+  }
 }
 
 Executor::Executor(const model::Model& model, const Program& program, Bindings bindings)

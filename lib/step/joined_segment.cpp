@@ -118,4 +118,10 @@ void JoinedSegment::collect_roots(const Tape& tape, SlotStore& gradients, double
   }
 }
 
+void JoinedSegment::drop_tensors() {
+  for (std::vector<at::Tensor>* tensors : {&registers_, &arguments_, &roots_, &root_gradients_}) {
+    tensors->clear();
+  }
+}
+
 }  // namespace mm::step

@@ -37,6 +37,9 @@ class JoinedSegment {
   /// Clears the tape.
   void backward(Tape& tape, SlotStore& gradients, double loss_seed, model::GradSink& sink);
 
+  /// Lets go of what a forward or backward that threw left behind.
+  void drop_tensors();
+
   const SegmentRow& row() const { return row_; }
 
  private:
