@@ -4,6 +4,8 @@
 
 #include <exception>
 #include <fstream>
+#include <future>
+#include <stdexcept>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -79,6 +81,21 @@ c10::intrusive_ptr<c10d::TCPStore> open_store(const RendezvousOptions& options, 
   return c10::make_intrusive<c10d::TCPStore>(options.master_addr, tcp);
 }
 
+// Another program that accepts the connection and stays silent would hold TCPStore's constructor
+// for ever: its handshake has no deadline. The thread is then left behind, until the stranger hangs
+// up.
+c10::intrusive_ptr<c10d::TCPStore> open_in_time(const RendezvousOptions& options, int port) {
+  std::packaged_task<c10::intrusive_ptr<c10d::TCPStore>()> task(
+      [options, port] { return open_store(options, port); });
+  auto store = task.get_future();
+  std::thread(std::move(task)).detach();
+  if (store.wait_for(options.connect_timeout + std::chrono::seconds(1)) !=
+      std::future_status::ready) {
+    throw std::runtime_error("what listens there does not answer as a store");
+  }
+  return store.get();
+}
+
 c10::intrusive_ptr<c10d::TCPStore> host_store(const RendezvousOptions& options) {
   if (!is_this_host(options.master_addr)) {
     throw CommError(
@@ -106,7 +123,7 @@ c10::intrusive_ptr<c10d::TCPStore> reach_store(const RendezvousOptions& options)
   std::string job;
   c10::intrusive_ptr<c10d::TCPStore> store;
   try {
-    store = open_store(options, port);
+    store = open_in_time(options, port);
     store->wait({kJobKey}, options.connect_timeout);
     job = text_of(*store, kJobKey);
   } catch (const std::exception& error) {
