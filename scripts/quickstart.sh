@@ -57,7 +57,7 @@ fi
 
 say "packing"
 pack() { "$bin/mmshard" pack --quiet --tokenizer "$work/tokenizer.model" --template plain_eos "$@" >&2; }
-pictures=(--image-root "$work/pictures" --image-side 72 --patch 18)
+pictures=(--image-root "$work/pictures" --image-side 72 --patch 9)
 pack "$work/train.jsonl" --out "$work/train" "${pictures[@]}"
 pack "$work/heldout.jsonl" --out "$work/heldout" "${pictures[@]}"
 pack "$work/names.jsonl" --out "$work/names" --text-only

@@ -8,7 +8,7 @@ struct Options {
   std::string recipe;
   std::vector<std::string> set;
   int ranks = 1;
-  bool json = false, resolved = false, draw = false;
+  bool json = false, resolved = false, reference = false, draw = false;
 };
 }  // namespace
 
@@ -24,6 +24,8 @@ void add_check(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   verb->add_flag("--resolved", options->resolved, "print the recipe with every default filled in");
+  verb->add_flag("--reference", options->reference,
+                 "print a Markdown table of all keys: type, default, meaning");
   verb->add_flag("--draw", options->draw, "draw the step program of each stage");
   verb->add_flag("--json", options->json, "one JSON object instead of text");
   verb->footer(
@@ -37,6 +39,7 @@ void add_check(CLI::App& app, Action& action) {
                                    {"ranks", options->ranks},
                                    {"json", options->json},
                                    {"resolved", options->resolved},
+                                   {"reference", options->reference},
                                    {"draw", options->draw}});
     };
   });

@@ -306,6 +306,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
   check_stage_names(root, recipe.stages);
   root.finish();
   recipe.resolved = document.to_toml();
+  recipe.reference = reference_markdown(document.reference());
   return recipe;
 }
 

@@ -85,7 +85,8 @@ struct Recipe {
   int64_t loader_threads = 1, loader_prefetch = 4;
   double bad_sample_limit = 0.001;  ///< share of samples that may fail at read time
   std::vector<StageRecipe> stages;
-  std::string resolved;  ///< TOML text of every key, defaults included
+  std::string resolved;   ///< TOML text of every key, defaults included
+  std::string reference;  ///< Markdown table of every key that was read: type, default, meaning
 
   int64_t total_steps() const;
   /// Stage index and step within it for a global step in [0, total_steps()]; the total maps to the

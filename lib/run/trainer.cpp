@@ -195,10 +195,10 @@ bool Trainer::step(StageRun& stage, size_t index) {
         (options_.run_directory / "ledger").string());
   }
   if (comm_.rank == 0) {
-    records_.push_back(record_of(done, index, seconds, pulses));
-    metrics_->write(records_.back());
-    if (global_step_ % recipe_.log_every == 0 || stage.done())
-      log::info("run", records_.back().line());
+    const StepRecord record = record_of(done, index, seconds, pulses);
+    metrics_->write(record);
+    if (global_step_ % recipe_.log_every == 0 || stage.done()) log::info("run", record.line());
+    if (options_.keep_records) records_.push_back(record);
   }
   return stop > 0;
 }

@@ -25,6 +25,7 @@ struct TrainOptions {
   std::filesystem::path run_directory;
   Resume resume = Resume::kAuto;
   int64_t stop_after = 0;                ///< save and stop after this global step; 0: at the end
+  bool keep_records = false;             ///< for tests: `records` has every step of this start
   std::function<bool()> stop_requested;  ///< asked at every step's end on every rank
   ckpt::FaultHook fault_hook;            ///< for tests that die at named moments
 };
@@ -44,7 +45,7 @@ class Trainer {
 
   int64_t global_step() const { return global_step_; }
   const optim::ParamStore& params() const { return *params_; }
-  /// Of this start, in order; on rank 0 only.
+  /// Of this start, in order; on rank 0, if TrainOptions::keep_records.
   const std::vector<StepRecord>& records() const { return records_; }
 
  private:

@@ -98,6 +98,10 @@ void print_json(const Recipe& recipe, const std::vector<StageCheck>& stages, int
 int verb_check(const Json& options) {
   const Recipe recipe = read_recipe(options.at("recipe").get<std::string>(),
                                     options.at("set").get<std::vector<std::string>>());
+  if (options.at("reference").get<bool>()) {
+    fmt::print("{}", recipe.reference);
+    return 0;
+  }
   if (options.at("resolved").get<bool>()) {
     fmt::print("{}", recipe.resolved);
     return 0;

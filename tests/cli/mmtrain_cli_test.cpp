@@ -1,6 +1,9 @@
 // What users see of mmtrain: help, messages, exit codes, JSON.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "tests/cli/mmtrain_process.h"
 
 using namespace mm;
@@ -67,4 +70,15 @@ TEST_CASE("mmtrain run, status, report: one rank, text and JSON") {
   CHECK(mmtrain(dir, {"report", run}).status.ok());
   CHECK(read_file(dir / "run/report.html").find("<svg") != std::string::npos);
   CHECK(mmtrain(dir, {"run", recipe, "--run", run, "--resume", "never"}).status.code == 2);
+}
+
+TEST_CASE(
+    "docs/recipes.md lists every key with the type, default and meaning that the program has") {
+  TempDir dir;
+  const std::string recipe = write_recipe(dir.path()).string();
+  const std::string page = read_file(MM_TEST_DATA "/../docs/recipes.md");
+  std::istringstream reference(mmtrain(dir, {"check", recipe, "--reference"}).output);
+  for (std::string line; std::getline(reference, line);) {
+    if (line.starts_with("| `")) CHECK_MESSAGE(page.find(line) != std::string::npos, line);
+  }
 }

@@ -77,6 +77,7 @@ inline Outcome run_threads(const Recipe& recipe, const std::filesystem::path& ru
                            TrainOptions options = {}) {
   std::filesystem::create_directories(run);
   options.run_directory = run;
+  options.keep_records = true;
   auto data_groups = dist::make_thread_groups(ranks, {.name = "data"});
   Outcome outcome;
   std::mutex mutex;
@@ -120,8 +121,9 @@ inline Outcome run_threads(const Recipe& recipe, const std::filesystem::path& ru
   return outcome;
 }
 
-/// Largest relative difference of two runs' weights, tensor by tensor (2-norm). The tower's key biases are left out: softmax ignores
-/// them, so their gradient is zero but for rounding, and AdamW makes full steps of that.
+/// Largest relative difference of two runs' weights, tensor by tensor (2-norm). The tower's key
+/// biases are left out: softmax ignores them, so their gradient is zero but for rounding, and AdamW
+/// makes full steps of that.
 inline double weight_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (const auto& [name, value] : a.weights) {
