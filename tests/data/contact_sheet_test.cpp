@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "lib/data/dataset_info.h"
 #include "tests/data/tiny_dataset.h"
 #include "tests/data/toy_source.h"
 
@@ -57,16 +56,4 @@ TEST_CASE("spread_rows: from the first to the last, all if there are few") {
   CHECK(spread_rows(2, 5) == std::vector<uint64_t>{0, 1});
   CHECK(spread_rows(9, 1) == std::vector<uint64_t>{0});
   CHECK(spread_rows(0, 5).empty());
-}
-
-TEST_CASE("dataset info: counts and percentiles of the index") {
-  const TempDir dir;
-  write_tiny_dataset(dir / "set", 20);
-  const DatasetInfo info = describe_dataset(*Dataset::open(dir / "set"));
-  CHECK(info.manifest.counts.samples == 20);
-  CHECK(info.text_only_samples == 10);
-  CHECK(info.token_percentiles.front() == 4);
-  CHECK(info.token_percentiles.back() == 12);
-  CHECK(to_json(info)["token_percentiles"]["p100"] == 12);
-  CHECK(to_json(info)["shards"] == 3);
 }

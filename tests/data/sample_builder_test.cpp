@@ -95,27 +95,3 @@ TEST_CASE(
     CHECK(std::get<LedgerEntry>(built).path == image);
   }
 }
-
-TEST_CASE("pack options: impossible ones are usage errors that say what may be") {
-  const auto refused = [](auto edit, const char* words) {
-    PackOptions options = options_of(8, 4, 100);
-    edit(options);
-    CHECK_THROWS_WITH_AS(check(options), doctest::Contains(words), mm::UsageError);
-  };
-  refused([](PackOptions& o) { o.pictures.patch = 9; }, "patch is 9");
-  refused([](PackOptions& o) { o.pictures.side = 0; }, "image side is 0");
-  refused([](PackOptions& o) { o.pictures.geometry = "round"; }, "crop, pad, squash");
-  refused([](PackOptions& o) { o.pictures.filter = "soft"; }, "bicubic");
-  refused([](PackOptions& o) { o.pictures.storage = "bmp"; }, "raw, jpeg");
-  refused([](PackOptions& o) { o.pictures.jpeg_quality = 0; }, "JPEG quality");
-  refused([](PackOptions& o) { o.chat_template = "none"; }, "vicuna_v1");
-  refused([](PackOptions& o) { o.max_length = 1; }, "max length");
-}
-
-TEST_CASE("pack options: the first difference is named in dots") {
-  const mm::Json a = {{"x", 1}, {"y", {{"z", "p"}}}};
-  CHECK(!first_difference(a, a));
-  CHECK(first_difference(a, {{"x", 2}, {"y", {{"z", "p"}}}}) == "x: 1 there, 2 now");
-  CHECK(first_difference(a, {{"x", 1}, {"y", {{"z", "q"}}}}) == "y.z: \"p\" there, \"q\" now");
-  CHECK(first_difference(a, {{"x", 1}}) == "y: {\"z\":\"p\"} there, null now");
-}

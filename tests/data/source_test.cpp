@@ -3,9 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/error.h"
-#include "lib/data/image_path.h"
-#include "lib/data/json_array_reader.h"
-#include "lib/data/text_stream.h"
 #include "tests/data/tiny_dataset.h"
 
 using namespace mm::data;
@@ -97,31 +94,6 @@ TEST_CASE("llava json: elements one at a time, ids and bad elements as in jsonl"
   CHECK(record(rows[3]).key == "row 3");
 }
 
-TEST_CASE("llava json: a broken array ends with the byte at which it breaks") {
-  for (const char* text : {"", "{}", "[", "[{}", "[{},", "[{},]", "[,{}]", "[{\"a\": \"b", "[{}]x",
-                           "[}]", "[{\"a\":\"\\"}) {
-    CHECK_THROWS_WITH_AS(read_text(SourceKind::kLlavaJson, text), doctest::Contains("byte"),
-                         mm::DataError);
-  }
-  CHECK(read_text(SourceKind::kLlavaJson, "[]").empty());
-  CHECK(kind_of(read_text(SourceKind::kLlavaJson, "[{} {}]").at(0)) == "bad_json");
-}
-
-TEST_CASE("llava json: elements across block borders are whole, memory stays that of one element") {
-  const TempDir dir;
-  std::string text = "[";
-  const std::string filler(300'000, 'x');
-  for (int i = 0; i < 12; ++i)
-    text += fmt::format("{}{{\"id\": {}, \"text\": \"{}\"}}", i ? "," : "", i, filler);
-  mm::write_file_atomic(dir / "in", text + "]");
-  const auto rows = read_all({.kind = SourceKind::kLlavaJson, .path = dir / "in"});
-  REQUIRE(rows.size() == 12);
-  for (int i = 0; i < 12; ++i) {
-    CHECK(record(rows[static_cast<size_t>(i)]).key == std::to_string(i));
-    CHECK(record(rows[static_cast<size_t>(i)]).conversation.turns[1].text == filler);
-  }
-}
-
 TEST_CASE(
     "C07: a folder is read in byte order; dots, capitals and non-ASCII names keep their captions") {
   const TempDir dir;
@@ -177,38 +149,4 @@ TEST_CASE("source: its kind is seen from the path and the first character") {
   CHECK(sniff_source(dir / "b") == SourceKind::kJsonl);
   CHECK(source_kind_from_name("llava-json") == SourceKind::kLlavaJson);
   CHECK(!source_kind_from_name("tar"));
-}
-
-TEST_CASE("image path: nothing leaves the root") {
-  const TempDir dir;
-  fs::create_directories(dir / "root/in");
-  mm::write_file_atomic(dir / "root/in/a.png", "x");
-  mm::write_file_atomic(dir / "secret.png", "x");
-  const auto root = dir / "root";
-  const auto kind = [&](std::string_view path) {
-    const auto found = resolve_image_path(root, path);
-    return found ? "" : found.failure().kind;
-  };
-  CHECK(kind("in/a.png") == "");
-  CHECK(kind("in/../in/./a.png") == "");
-  CHECK(kind("in\\a.png") == "");
-  CHECK(kind("../secret.png") == "outside_root");
-  CHECK(kind("in/../../secret.png") == "outside_root");
-  CHECK(kind("..\\secret.png") == "outside_root");
-  CHECK(kind((dir / "secret.png").string()) == "outside_root");
-  CHECK(kind("C:\\secret.png") == "outside_root");
-  CHECK(kind("") == "bad_name");
-  CHECK(kind(std::string_view("in/a.png\0x", 10)) == "bad_name");
-  CHECK(kind("in") == "missing");
-  CHECK(kind("no.png") == "missing");
-}
-
-TEST_CASE("text stream: lines with either end, without a last one, across blocks") {
-  const TempDir dir;
-  const std::string long_line(3'000'000, 'y');
-  mm::write_file_atomic(dir / "t", "a\r\n\nb\n" + long_line + "\nlast");
-  TextStream in(dir / "t");
-  std::vector<std::string> lines;
-  for (std::string line; read_line(in, line);) lines.push_back(line);
-  CHECK(lines == std::vector<std::string>{"a", "", "b", long_line, "last"});
 }

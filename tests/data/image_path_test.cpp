@@ -1,0 +1,34 @@
+#include "lib/data/image_path.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/base/file.h"
+#include "tests/data/tiny_dataset.h"
+
+using namespace mm::data;
+using namespace mm::data::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("image path: nothing leaves the root") {
+  const TempDir dir;
+  fs::create_directories(dir / "root/in");
+  mm::write_file_atomic(dir / "root/in/a.png", "x");
+  mm::write_file_atomic(dir / "secret.png", "x");
+  const auto root = dir / "root";
+  const auto kind = [&](std::string_view path) {
+    const auto found = resolve_image_path(root, path);
+    return found ? "" : found.failure().kind;
+  };
+  CHECK(kind("in/a.png") == "");
+  CHECK(kind("in/../in/./a.png") == "");
+  CHECK(kind("in\\a.png") == "");
+  CHECK(kind("../secret.png") == "outside_root");
+  CHECK(kind("in/../../secret.png") == "outside_root");
+  CHECK(kind("..\\secret.png") == "outside_root");
+  CHECK(kind((dir / "secret.png").string()) == "outside_root");
+  CHECK(kind("C:\\secret.png") == "outside_root");
+  CHECK(kind("") == "bad_name");
+  CHECK(kind(std::string_view("in/a.png\0x", 10)) == "bad_name");
+  CHECK(kind("in") == "missing");
+  CHECK(kind("no.png") == "missing");
+}
