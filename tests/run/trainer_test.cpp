@@ -146,9 +146,10 @@ TEST_CASE("resume: a changed batch is refused with both values, a changed rate i
     FAIL("not refused");
   } catch (const mm::Error& error) {
     CHECK(error.exit_code() == mm::ExitCode::kUsage);
-    CHECK(std::string(error.what())
-              .find("stage.0.batch: [24,4,0,\"tight\"] in the checkpoint, [24,2,0,\"tight\"] now") !=
-          std::string::npos);
+    CHECK(
+        std::string(error.what())
+            .find("stage.0.batch: [24,4,0,\"tight\"] in the checkpoint, [24,2,0,\"tight\"] now") !=
+        std::string::npos);
   }
   CHECK(run_threads(tiny_recipe(dir.path(), {"stage.0.lr.language=1e-4"}), dir / "run", 1).code ==
         mm::ExitCode::kDone);
