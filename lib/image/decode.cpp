@@ -12,10 +12,13 @@ namespace {
 
 constexpr int32_t kRowsAtATime = 16;
 
+// Set aside at once; a larger picture proves itself by its rows first.
+constexpr size_t kReserveBytes = size_t{128} << 20;
+
 // Grows with the rows that come, so a header alone never makes memory resident.
 std::optional<Failure> read_image(RowReader& reader, Image& image) {
   const size_t row_bytes = image.row_bytes();
-  image.rgb.reserve(row_bytes * image.height);
+  image.rgb.reserve(std::min(row_bytes * image.height, kReserveBytes));
   std::vector<uint8_t> rows(row_bytes * kRowsAtATime);
   for (int32_t y = 0; y < image.height; y += kRowsAtATime) {
     const int32_t count = std::min(kRowsAtATime, image.height - y);
