@@ -22,9 +22,9 @@ void fill(const at::Tensor& tensor, const Draw& draw) {
 
 double xavier_bound(const std::vector<int64_t>& shape) {
   MM_CHECK(shape.size() >= 2, "Xavier needs two dimensions, got {}", shape.size());
-  int64_t fan_in = 1;
-  for (size_t i = 1; i < shape.size(); ++i) fan_in *= shape[i];
-  return std::sqrt(6.0 / static_cast<double>(fan_in + shape[0]));
+  int64_t receptive = 1;
+  for (size_t i = 2; i < shape.size(); ++i) receptive *= shape[i];
+  return std::sqrt(6.0 / static_cast<double>((shape[0] + shape[1]) * receptive));
 }
 
 }  // namespace

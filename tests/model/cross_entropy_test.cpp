@@ -1,0 +1,47 @@
+#include "lib/model/cross_entropy.h"
+
+#include "tests/model/operation_check.h"
+
+using namespace mm::model;
+using namespace mm::model::test;
+
+TEST_CASE("linear_cross_entropy equals the plain loss, forward and backward, whatever the chunk") {
+  const at::Tensor targets = at::tensor({1, 0, 10, 4, 4, 7, 2}, at::kLong);
+  const auto check = [&](at::ScalarType dtype, double tolerance, int64_t elements) {
+    check_same([&](const auto& x) { return linear_cross_entropy(x[0], x[1], targets, elements); },
+               [&](const auto& x) { return linear_cross_entropy_reference(x[0], x[1], targets); },
+               {draw({7, 5}, dtype) * 2, draw({11, 5}, dtype, 2)}, tolerance);
+  };
+  for (int64_t elements : {1, 11, 33, 1000}) {
+    CAPTURE(elements);
+    check(at::kDouble, 1e-14, elements);
+    check(at::kFloat, 1e-6, elements);
+    check(at::kBFloat16, 2e-2, elements);
+  }
+}
+
+TEST_CASE("linear_cross_entropy of huge logits is finite") {
+  const at::Tensor hidden = draw({3, 4}, at::kFloat) * 1e4, weight = draw({9, 4}, at::kFloat, 2);
+  CHECK(linear_cross_entropy(hidden, weight, at::tensor({0, 1, 2}, at::kLong), 9)
+            .isfinite()
+            .item<bool>());
+}
+
+TEST_CASE("linear_cross_entropy of no rows is zero with zero gradients") {
+  const at::Tensor hidden = at::empty({0, 4}, at::kFloat).requires_grad_(),
+                   weight = draw({9, 4}, at::kFloat).requires_grad_();
+  const at::Tensor loss = linear_cross_entropy(hidden, weight, at::empty({0}, at::kLong), 100);
+  CHECK(loss.item<float>() == 0);
+  const auto g = torch::autograd::grad({loss}, {hidden, weight});
+  CHECK(g[0].sizes() == hidden.sizes());
+  CHECK(g[1].abs().sum().item<float>() == 0);
+}
+
+TEST_CASE("linear_cross_entropy: a frozen side costs no gradient, evaluation none at all") {
+  const at::Tensor targets = at::tensor({1, 2}, at::kLong), hidden = draw({2, 4}).requires_grad_(),
+                   weight = draw({9, 4});
+  const at::Tensor loss = linear_cross_entropy(hidden, weight, targets, 100);
+  CHECK(torch::autograd::grad({loss}, {hidden})[0].defined());
+  const at::NoGradGuard no_grad;
+  CHECK(!linear_cross_entropy(hidden, weight, targets, 100).requires_grad());
+}

@@ -1,0 +1,123 @@
+#include "lib/model/llava_config.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/base/error.h"
+#include "tests/base/temp_dir.h"
+#include "tests/model/tiny_llava.h"
+
+using namespace mm::model;
+using mm::Json;
+using mm::test::message_of;
+
+namespace {
+
+Json published() { return to_json(test::tiny_config()); }
+
+std::string refusal(const Json& json) {
+  return message_of<mm::DataError>([&] { llava_config_from_json(json, "config.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("a configuration written and read back is the same") {
+  LlavaConfig config = test::tiny_config();
+  config.text.tied_head = true;
+  config.text.rope_theta = 5e5;
+  config.text.eos_token = 3;
+  config.text.pad_token = 0;
+  config.projector_bias = false;
+  config.keep_class_token = true;
+  config.vision_feature_layer = -1;
+  const Json json = to_json(config);
+  CHECK(to_json(llava_config_from_json(json, "x")) == json);
+}
+
+TEST_CASE("rope_theta is read in the published spelling and in that of transformers 5") {
+  Json json = published();
+  json["text_config"]["rope_theta"] = 7e4;
+  CHECK(llava_config_from_json(json, "x").text.rope_theta == 7e4);
+  json["text_config"].erase("rope_theta");
+  json["text_config"]["rope_parameters"] = {{"rope_theta", 8e4}, {"rope_type", "default"}};
+  CHECK(llava_config_from_json(json, "x").text.rope_theta == 8e4);
+  json["text_config"]["rope_parameters"]["rope_type"] = "llama3";
+  CHECK(refusal(json).find("config.json.text_config.rope_parameters.rope_type is \"llama3\"") == 0);
+}
+
+TEST_CASE("what a published file leaves out has Hugging Face's defaults") {
+  const Json json = {
+      {"model_type", "llava"},
+      {"text_config", {{"model_type", "llama"}, {"rms_norm_eps", 1e-5}, {"vocab_size", 32064}}},
+      {"vision_config",
+       {{"model_type", "clip_vision_model"}, {"hidden_size", 1024}, {"num_attention_heads", 16}}}};
+  const LlavaConfig config = llava_config_from_json(json, "x");
+  CHECK(config.text.hidden == 4096);
+  CHECK(config.text.kv_heads == 32);
+  CHECK(config.text.head_size == 128);
+  CHECK(config.text.rope_theta == 1e4);
+  CHECK(config.vision.intermediate == 3072);
+  CHECK(config.image_token_index == 32000);
+  CHECK(config.vision_layers_run() == 11);
+  CHECK(!config.text.tied_head);
+}
+
+TEST_CASE("an unknown model type, activation or strategy is refused by name") {
+  const auto with = [](const char* section, const char* key, const Json& value) {
+    Json json = published();
+    (section == nullptr ? json : json[section])[key] = value;
+    return refusal(json);
+  };
+  CHECK(with(nullptr, "model_type", "blip") ==
+        "config.json.model_type is \"blip\"; only \"llava\" is supported");
+  CHECK(with("text_config", "model_type", "gpt_neox").find("gpt_neox") != std::string::npos);
+  CHECK(with("vision_config", "model_type", "siglip_vision_model").find("siglip_vision_model") !=
+        std::string::npos);
+  CHECK(with("vision_config", "hidden_act", "gelu").find("quick_gelu") != std::string::npos);
+  CHECK(with(nullptr, "vision_feature_select_strategy", "mean").find("\"mean\"") !=
+        std::string::npos);
+  CHECK(with("text_config", "attention_bias", true).find("attention_bias") != std::string::npos);
+  CHECK(refusal(Json::array()).find("expected a JSON object") != std::string::npos);
+}
+
+TEST_CASE("sizes of the wrong kind or that do not fit together are refused with key and value") {
+  const auto with = [](const char* section, const char* key, const Json& value) {
+    Json json = published();
+    (section == nullptr ? json : json[section])[key] = value;
+    return refusal(json);
+  };
+  CHECK(with("text_config", "hidden_size", -4).find("text_config.hidden_size: -4") !=
+        std::string::npos);
+  CHECK(with("text_config", "hidden_size", "big").find("hidden_size: \"big\"") !=
+        std::string::npos);
+  CHECK(with("text_config", "vocab_size", int64_t{1} << 40).find("vocab_size") !=
+        std::string::npos);
+  CHECK(with("text_config", "rms_norm_eps", 0).find("not a positive number") != std::string::npos);
+  CHECK(with("text_config", "num_key_value_heads", 3).find("4 heads are no multiple of 3") !=
+        std::string::npos);
+  CHECK(with("text_config", "head_dim", 5).find("head size 5 is odd") != std::string::npos);
+  CHECK(with("vision_config", "num_attention_heads", 5).find("no multiple of 5 heads") !=
+        std::string::npos);
+  CHECK(with("vision_config", "patch_size", 9).find("larger than the picture") !=
+        std::string::npos);
+  CHECK(with(nullptr, "vision_feature_layer", -5).find("outside a tower of 3 layers") !=
+        std::string::npos);
+  CHECK(with(nullptr, "image_token_index", 50).find("outside a vocabulary of 50") !=
+        std::string::npos);
+}
+
+TEST_CASE("C13: picture tokens are floor(side / patch)^2, one more where the class token is kept") {
+  const auto tokens = [](int64_t side, int64_t patch, bool keep) {
+    LlavaConfig config;
+    config.vision.image_size = side;
+    config.vision.patch_size = patch;
+    config.keep_class_token = keep;
+    return config.patches_per_image();
+  };
+  CHECK(tokens(336, 14, false) == 576);
+  CHECK(tokens(336, 14, true) == 577);
+  CHECK(tokens(224, 14, false) == 256);
+  CHECK(tokens(224, 14, true) == 257);
+  CHECK(tokens(224, 32, false) == 49);
+  CHECK(tokens(224, 16, false) == 196);
+  CHECK(tokens(384, 14, false) == 729);
+}

@@ -1,0 +1,44 @@
+#include "lib/model/rope.h"
+
+#include <cmath>
+
+#include "tests/model/operation_check.h"
+
+using namespace mm::model;
+using namespace mm::model::test;
+
+TEST_CASE("rope equals the plain operations, forward and backward, for every dtype") {
+  const at::Tensor positions = at::tensor({0, 1, 2, 0, 1, 2, 3, 900}, at::kLong);
+  const auto check = [&](at::ScalarType dtype, double tolerance) {
+    const RopeAngles angles = rope_angles(positions, 6, 1e4, dtype == at::kDouble);
+    check_same([&](const auto& x) { return rope(x[0], angles); },
+               [&](const auto& x) { return rope_reference(x[0], angles); },
+               {draw({8, 3, 6}, dtype)}, tolerance);
+  };
+  check(at::kDouble, 1e-14);
+  check(at::kFloat, 1e-6);
+  check(at::kBFloat16, 1e-2);
+}
+
+TEST_CASE("rope turns halves, not neighbours, by position * theta^(-2i/D)") {
+  const at::Tensor x = at::zeros({1, 1, 4}, at::kDouble);
+  x[0][0][1] = 1.0;
+  const at::Tensor y = rope(x, rope_angles(at::tensor({3}, at::kLong), 4, 100.0, true))[0][0];
+  const double angle = 3 * std::pow(100.0, -0.5);
+  CHECK(y[1].item<double>() == doctest::Approx(std::cos(angle)));
+  CHECK(y[3].item<double>() == doctest::Approx(std::sin(angle)));
+  CHECK(y[0].item<double>() == 0);
+  CHECK(y[2].item<double>() == 0);
+}
+
+TEST_CASE("rope makes scores depend on the distance of positions only") {
+  const at::Tensor q = draw({1, 1, 8}), k = draw({1, 1, 8}, at::kDouble, 2);
+  const auto score = [&](int64_t i, int64_t j) {
+    const auto at_position = [](int64_t p) {
+      return rope_angles(at::full({1}, p, at::kLong), 8, 1e4, true);
+    };
+    return (rope(q, at_position(i)) * rope(k, at_position(j))).sum().item<double>();
+  };
+  CHECK(score(7, 3) == doctest::Approx(score(104, 100)).epsilon(1e-12));
+  CHECK(score(7, 3) != doctest::Approx(score(7, 4)));
+}

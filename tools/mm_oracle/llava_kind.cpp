@@ -1,0 +1,150 @@
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "lib/base/error.h"
+#include "lib/model/norms.h"
+#include "tools/mm_oracle/checks.h"
+#include "tools/mm_oracle/kinds.h"
+#include "tools/mm_oracle/llava_case.h"
+#include "tools/mm_oracle/llava_training.h"
+
+namespace mm::oracle {
+namespace {
+
+constexpr double kTensorTolerance = 1e-5, kElementTolerance = 2e-5, kLossTolerance = 2e-6,
+                 kGradientTolerance = 1e-4, kNullShare = 1e-6;
+
+void check_tensor(Report& report, const std::string& name, const at::Tensor& got,
+                  const at::Tensor& want) {
+  report.number(name, relative_error(got, want), kTensorTolerance, "rel");
+  report.number(name + " (largest element)", largest_error(got, want), kElementTolerance, "max");
+}
+
+// Rows of a padded [batch, token, ...] tensor that the mask keeps.
+at::Tensor kept(const LlavaCase& c, const at::Tensor& padded) {
+  return padded.flatten(0, 1).index_select(0, c.kept_rows);
+}
+
+void check_settings(Folder& folder, const LlavaCase& c, Report& report) {
+  const model::LlavaConfig& config = c.loaded.config;
+  const auto same = [&](const std::string& path, double got) {
+    const double want = folder.number(path);
+    report.exact(path, got == want, fmt::format("{} here, {} there", got, want));
+  };
+  same("image_token_id", static_cast<double>(config.image_token_index));
+  same("image_tokens_per_image", static_cast<double>(config.patches_per_image()));
+  same("supervised_tokens", c.targets);
+  report.exact("tied_embeddings", folder.take("tied_embeddings") == Json(config.text.tied_head),
+               "the configuration says otherwise");
+  const auto v4 = folder.directory() / "config_v4.json";
+  if (std::filesystem::exists(v4)) {
+    report.exact("config_v4.json", to_json(model::read_llava_config(v4)) == to_json(config),
+                 "not the same as config.json");
+  }
+}
+
+void check_forward(Folder& folder, const LlavaCase& c, const model::SlotValues& slots,
+                   Report& report) {
+  const model::Model& m = c.loaded.model;
+  const at::Tensor features = slots[model::find_slot(m, "features")];
+  check_tensor(report, "image_features", features, folder.tensor("image_features").flatten(0, 1));
+  const model::TextConfig& text = c.loaded.config.text;
+  const at::Tensor last = slots[model::find_slot(m, "hidden." + std::to_string(text.layers))];
+  const at::Tensor norm = c.loaded.values[model::find_param(m, "language_model.model.norm.weight")];
+  check_tensor(report, "final_hidden", model::rms_norm(last, norm.to(c.dtype), text.norm_eps),
+               kept(c, folder.tensor("final_hidden")));
+  const at::Tensor logits = slots[m.logits_slot];
+  check_tensor(report, "logits", logits, kept(c, folder.tensor("logits")));
+  const double spread = logits.to(at::kDouble).std().item<double>();
+  report.number("logits_std", relative_error(spread, folder.number("logits_std")), kTensorTolerance,
+                "rel");
+}
+
+// Gradients of the mean loss, by parameter name.
+struct Gradients {
+  std::map<std::string, at::Tensor> by_name;
+  double total = 0;
+};
+
+Gradients gradients_of(const LlavaCase& c, const model::SimpleParams& params) {
+  Gradients out;
+  for (size_t i = 0; i < c.loaded.model.params.size(); ++i) {
+    const at::Tensor& g = params.grad(static_cast<int>(i));
+    if (!g.defined()) continue;
+    out.by_name[c.name(static_cast<int>(i))] = g;
+    out.total += std::pow(l2(g), 2);
+  }
+  out.total = std::sqrt(out.total);
+  return out;
+}
+
+void check_gradients(Folder& folder, const Gradients& got, const std::set<std::string>& null_params,
+                     Report& report) {
+  const Json norms = folder.take("gradients/l2");
+  std::set<std::string> names, expected;
+  for (const auto& [name, norm] : norms.items()) expected.insert(name);
+  for (const auto& [name, g] : got.by_name) names.insert(name);
+  check_names(report, "gradients/l2", names, expected);
+  for (const auto& [name, g] : got.by_name) {
+    const bool null = null_params.contains(name);
+    if (null)
+      report.number("gradients/l2/" + name + " (null)", l2(g) / got.total, kNullShare, "of total");
+    if (null || !norms.contains(name)) continue;
+    report.number("gradients/l2/" + name, relative_error(l2(g), norms.at(name).get<double>()),
+                  kGradientTolerance, "rel");
+  }
+  report.number("gradients/total_l2",
+                relative_error(got.total, folder.number("gradients/total_l2")), kGradientTolerance,
+                "rel");
+  for (const std::string& key : folder.tensor_names("grad/")) {
+    const at::Tensor want = folder.tensor(key);
+    const auto it = got.by_name.find(key.substr(5));
+    if (null_params.contains(key.substr(5))) continue;
+    const double error = it == got.by_name.end() ? std::numeric_limits<double>::infinity()
+                                                 : relative_error(it->second, want);
+    report.number(key, error, kGradientTolerance, "rel");
+  }
+}
+
+void check_declarations(Folder& folder, const LlavaCase& c, Report& report) {
+  std::set<std::string> no_decay, unused;
+  const auto used = model::params_in_use(c.loaded.model);
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (!c.loaded.model.params[i].decay) no_decay.insert(c.name(static_cast<int>(i)));
+    if (!used[i]) unused.insert(c.name(static_cast<int>(i)));
+  }
+  check_names(report, "optimizer/no_decay", no_decay, folder.words("optimizer/no_decay"));
+  check_names(report, "params_without_gradient", unused, folder.words("params_without_gradient"));
+}
+
+double check_step(Folder& folder, const LlavaCase& c, const std::set<std::string>& null_params,
+                  Report& report) {
+  const auto trainable = c.all_trainable();
+  model::SimpleParams params = c.params(trainable);
+  const model::EagerStep step{c.loaded.model, params, trainable, params, 1.0 / c.targets};
+  const model::SlotValues slots = model::eager_train(step, c.batch);
+  const double loss = slots[c.loaded.model.loss_slot].item<double>() / c.targets;
+  if (c.dtype != at::kFloat) return loss;
+  check_forward(folder, c, slots, report);
+  check_gradients(folder, gradients_of(c, params), null_params, report);
+  return loss;
+}
+
+}  // namespace
+
+void check_llava(Folder& folder, Report& report) {
+  folder.set_aside({"seed", "shape", "measured", "gradients/measured_worst_rel_l2_vs_float64"});
+  const auto null_params = folder.words("gradients/null_grad_params");
+  const LlavaCase single = read_llava_case(folder, at::kFloat);
+  check_settings(folder, single, report);
+  check_declarations(folder, single, report);
+  const double loss = check_step(folder, single, null_params, report);
+  report.number("loss", relative_error(loss, folder.number("loss")), kLossTolerance, "rel");
+  const double wide = check_step(folder, read_llava_case(folder, at::kDouble), null_params, report);
+  report.number("loss_float64", relative_error(wide, folder.number("loss_float64")), kLossTolerance,
+                "rel");
+  check_training(folder, null_params, report);
+}
+
+}  // namespace mm::oracle
