@@ -64,6 +64,10 @@ pack "$work/names.jsonl" --out "$work/names" --text-only
 
 say "training on $ranks ranks"
 settings=(--set "run.seed=$seed")
+for stage in 0 1 2; do
+  if [ "$stage" = 0 ]; then set_name=names; else set_name=train; fi
+  settings+=(--set "stage.$stage.data=$(realpath "$work")/$set_name")
+done
 [ "$short" = 0 ] || settings+=(--set stage.0.steps=4 --set stage.1.steps=3 --set stage.2.steps=3)
 "$bin/mmtrain" launch --nproc "$ranks" -- run recipes/quickstart-llava.toml --run "$run" "${settings[@]}"
 
