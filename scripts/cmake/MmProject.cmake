@@ -47,25 +47,9 @@ function(mm_add_module directory)
   endif()
 endfunction()
 
-# TEMPORARY while modules are being written side by side.
-macro(mm_existing_sources variable)
-  set(kept)
-  foreach(source ${${variable}})
-    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
-      list(APPEND kept ${source})
-    endif()
-  endforeach()
-  if(NOT kept)
-    file(WRITE "${CMAKE_BINARY_DIR}/empty.cpp" "")
-    set(kept "${CMAKE_BINARY_DIR}/empty.cpp")
-  endif()
-  set(${variable} ${kept})
-endmacro()
-
 # mm_library(NAME [TORCH] SOURCES ... LINKS ...): a static module library.
 function(mm_library name)
   cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINKS" ${ARGN})
-  mm_existing_sources(ARG_SOURCES)  # TEMPORARY
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC mm_flags ${ARG_LINKS})
   if(ARG_TORCH)
@@ -81,7 +65,6 @@ function(mm_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  mm_existing_sources(ARG_SOURCES)  # TEMPORARY
   add_executable(${name} ${ARG_SOURCES} "${CMAKE_SOURCE_DIR}/tests/doctest_main.cpp")
   target_link_libraries(${name} PRIVATE mm_flags doctest::doctest ${ARG_LINKS})
   target_compile_definitions(${name} PRIVATE MM_TEST_DATA="${CMAKE_SOURCE_DIR}/tests" MM_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
