@@ -19,11 +19,15 @@ std::string_view without_position(std::string_view line) {
 
 }  // namespace
 
-void quiet_backend_logs() {
+void prepare_backend() {
   static std::once_flag once;
   std::call_once(once, [] {
     setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
     c10::initLogging();
+    // The recorder of LibTorch 2.11 inserts into a map of the whole process outside its lock: two
+    // groups that start a collective at the same moment on two threads crash in it.
+    setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
+    setenv("TORCH_NCCL_TRACE_BUFFER_SIZE", "0", 1);
   });
 }
 

@@ -4,10 +4,11 @@
 
 namespace mm::dist {
 
-/// Turns off the backend's own log lines (c10d prints stack traces when a peer is lost; we report
-/// one line instead). Sets TORCH_CPP_LOG_LEVEL=FATAL unless the user set it. The first call wins;
-/// make it before other threads read the environment.
-void quiet_backend_logs();
+/// Settles what c10d reads from the environment, once, before its first use: no log lines of its
+/// own (it prints stack traces when a peer is lost; we report one line instead) unless
+/// TORCH_CPP_LOG_LEVEL is set, and no flight recorder. Call it before other threads read the
+/// environment.
+void prepare_backend();
 
 /// The first line of a backend's exception without its stack trace and source position.
 std::string reason_of(const std::exception& error);

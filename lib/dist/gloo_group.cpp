@@ -29,6 +29,14 @@ at::Tensor flat(const at::Tensor& tensor) { return tensor.detach().view({-1}); }
 class GlooGroup final : public Group {
  public:
   GlooGroup(const Rendezvous& rendezvous, const GlooOptions& options);
+  // Gloo's destructor waits until what is in flight times out. A rank that aborted is about to end
+  // and its peers wait for that, so the backend is left to the process's exit, which closes the
+  // connections.
+  ~GlooGroup() override {
+    if (wait_.aborted()) static_cast<void>(backend_.release());
+  }
+  GlooGroup(const GlooGroup&) = delete;
+  GlooGroup& operator=(const GlooGroup&) = delete;
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const std::string& name() const override { return name_; }

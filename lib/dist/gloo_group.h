@@ -24,7 +24,7 @@ struct GlooOptions {
 /// sent per rank, so bits do not depend on sizes or timing. A peer's death is seen at once
 /// ("connection closed"), a peer's lateness after the timeout. Unequal sizes can end the process:
 /// check the program's list of collectives first. The destructor waits for what is in flight, at
-/// most the timeout.
+/// most the timeout; after `abort` it does not, and the connections stay until the process ends.
 std::unique_ptr<Group> make_gloo_group(const Rendezvous& rendezvous,
                                        const GlooOptions& options = {});
 

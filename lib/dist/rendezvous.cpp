@@ -177,7 +177,7 @@ void arrive(c10d::Store& store, const RendezvousOptions& options) {
 }  // namespace
 
 Rendezvous Rendezvous::join(const RendezvousOptions& options) {
-  quiet_backend_logs();
+  prepare_backend();
   check_options(options);
   auto impl = std::make_shared<Impl>();
   impl->rank = options.rank;
@@ -193,7 +193,7 @@ Rendezvous Rendezvous::join(const RendezvousOptions& options) {
 }
 
 std::vector<Rendezvous> Rendezvous::in_process(int world, std::chrono::milliseconds timeout) {
-  quiet_backend_logs();
+  prepare_backend();
   auto store = c10::make_intrusive<c10d::HashStore>();
   store->setTimeout(timeout);
   std::vector<Rendezvous> all;

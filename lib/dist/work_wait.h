@@ -21,6 +21,10 @@ class WorkWait {
   void finish(const std::vector<c10::intrusive_ptr<c10d::Work>>& works);
   /// Frees `finish`, now and for ever. From any thread.
   void abort(const std::string& reason);
+  bool aborted() const {
+    const std::scoped_lock lock(shared_->mutex);
+    return !shared_->aborted.empty();
+  }
 
  private:
   struct Shared {

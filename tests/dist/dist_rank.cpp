@@ -1,11 +1,12 @@
-// One rank of a Gloo job: mm_dist_rank RANK WORLD PORT_FILE [DIES_AT]. Adds tensors twelve times;
-// the rank that is given DIES_AT kills itself before that call. Prints "sum S" or the error; exit
-// code 0, or that of the error.
+// One rank of a Gloo job: mm_dist_rank RANK WORLD PORT_FILE [kill|abort CALL]. Adds tensors twelve
+// times; before that call the rank kills itself, or aborts and leaves. Prints "sum S" or the error;
+// exit code 0, or that of the error.
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
 #include <signal.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "lib/base/error.h"
 #include "lib/dist/gloo_group.h"
@@ -13,7 +14,8 @@
 int main(int argc, char** argv) {
   using namespace mm;
   if (argc < 4) return static_cast<int>(ExitCode::kUsage);
-  const int dies_at = argc > 4 ? std::atoi(argv[4]) : -1;
+  const std::string fault = argc > 5 ? argv[4] : "";
+  const int fault_at = argc > 5 ? std::atoi(argv[5]) : -1;
   try {
     const dist::Rendezvous place = dist::Rendezvous::join({.port_file = argv[3],
                                                            .rank = std::atoi(argv[1]),
@@ -23,7 +25,11 @@ int main(int argc, char** argv) {
         dist::make_gloo_group(place, {.name = "data", .timeout = std::chrono::seconds(60)});
     double sum = 0;
     for (int call = 0; call < 12; ++call) {
-      if (call == dies_at) raise(SIGKILL);
+      if (call == fault_at && fault == "kill") raise(SIGKILL);
+      if (call == fault_at && fault == "abort") {
+        group->abort("lost its disk");
+        throw IoError("rank {} lost its disk", group->rank());
+      }
       const at::Tensor tensor = at::full({1000}, group->rank() + 0.5, at::kFloat);
       group->all_reduce_sum(tensor);
       sum += tensor[999].item<double>();
