@@ -66,7 +66,7 @@ TEST_CASE("Progress: one line that rewrites itself on a terminal") {
         "\rpack: 1000/1000 samples 100% 1000/s in 0:01\x1b[K\n");
 }
 
-TEST_CASE("Progress: work that is left early ends its line; quiet prints nothing") {
+TEST_CASE("Progress: work that is left early ends its line, quiet prints nothing") {
   Shown open, quiet;
   {
     mm::Progress::Options unknown = open.options(true);

@@ -6,7 +6,7 @@
 
 #include "lib/base/bounded_queue.h"
 
-TEST_CASE("BoundedQueue: first in, first out; close drains, then returns nothing") {
+TEST_CASE("BoundedQueue: first in, first out, close drains, then returns nothing") {
   mm::BoundedQueue<int> queue(3);
   CHECK(queue.push(1));
   CHECK(queue.push(2));

@@ -26,7 +26,7 @@ TEST_CASE("Philox: streams differ by seed, purpose and child, and repeat exactly
   CHECK(stream.child(0).key() != stream.child(std::string_view("\0\0\0\0\0\0\0\0", 8)).key());
 }
 
-TEST_CASE("Philox: uniform lies in [0, 1) with the mean and variance of a uniform") {
+TEST_CASE("Philox: uniform lies in 0 to 1 with the mean and variance of a uniform") {
   const Philox stream(1, "test");
   constexpr int kCount = 20000;
   double sum = 0, squares = 0;

@@ -16,7 +16,7 @@ Ended mmtrain(const TempDir& dir, std::vector<std::string> arguments) {
 }
 }  // namespace
 
-TEST_CASE("mmtrain --help names the verbs and the exit codes; each verb's help has examples") {
+TEST_CASE("mmtrain --help names the verbs and the exit codes, each verb's help has examples") {
   TempDir dir;
   const Ended help = mmtrain(dir, {"--help"});
   CHECK(help.status.ok());
@@ -41,7 +41,7 @@ TEST_CASE("mmtrain: unknown verbs, options and missing arguments are usage error
   }
 }
 
-TEST_CASE("mmtrain check: a good recipe, its JSON, its drawing; a missing data set is named") {
+TEST_CASE("mmtrain check: a good recipe, its JSON, its drawing, a missing data set is named") {
   TempDir dir;
   const std::string recipe = write_recipe(dir.path()).string();
   const Ended good = mmtrain(dir, {"check", recipe, "--ranks", "2"});

@@ -80,7 +80,7 @@ TEST_CASE("augmentation: values out of range are usage errors") {
 
 TEST_CASE(
     "drop_tokens: hides inputs of trained-on positions only, as a function of seed, epoch and "
-    "sample; targets stay") {
+    "sample, targets stay") {
   SampleText text;
   text.tokens = {1, 6, 6, 10, 11, 12, 13, 14, 15, 16};
   text.trainable = {{3, 10}};

@@ -65,7 +65,7 @@ TEST_CASE("dataset: all samples are read back, sizes and layout are the manifest
   CHECK(report.files == 6);
 }
 
-TEST_CASE("dataset: a flipped bit in a shard spoils one sample, which is named; verify finds it") {
+TEST_CASE("dataset: a flipped bit in a shard spoils one sample, which is named, verify finds it") {
   const Fixture f;
   f.flip("shard-00001.mms", 60);
   const auto set = Dataset::open(f.set);

@@ -159,7 +159,7 @@ TEST_CASE("C29: each epoch of the loader has another order") {
   CHECK(orders.size() == 4);
 }
 
-TEST_CASE("C31: ranks run equal counts of micro-batches; missing ones are empty with no target") {
+TEST_CASE("C31: ranks run equal counts of micro-batches, missing ones are empty with no target") {
   const MemoryStore store(11);
   const LoaderOptions options{
       .plan = {.seed = 1, .sequence_length = 32, .packs_per_step = 4, .packing = Packing::kNone}};

@@ -36,7 +36,7 @@ std::string prepare(const TempDir& dir) {
 
 }  // namespace
 
-TEST_CASE("mmshard pack: says what it made, then that it is there; other options end with 2") {
+TEST_CASE("mmshard pack: says what it made, then that it is there, other options end with 2") {
   const TempDir dir;
   const std::string pack = prepare(dir);
   const Output first = mmshard(dir, pack);

@@ -174,7 +174,7 @@ TEST_CASE(
   CHECK(killed > 0);
 }
 
-TEST_CASE("pack: finished units are not done again; damaged ones are") {
+TEST_CASE("pack: finished units are not done again, damaged ones are") {
   const TempDir dir;
   auto rows = good_rows(300);
   rows.emplace_back("truncated.jpg", "a cat");
@@ -194,7 +194,7 @@ TEST_CASE("pack: finished units are not done again; damaged ones are") {
 }
 
 TEST_CASE(
-    "pack: a finished set is left as it is; other options are refused naming the difference") {
+    "pack: a finished set is left as it is, other options are refused naming the difference") {
   const TempDir dir;
   write_jsonl(dir / "in.jsonl", good_rows(10));
   PackOptions options = toy_options(dir / "in.jsonl");

@@ -32,7 +32,7 @@ void write(Written& shard) {
 
 }  // namespace
 
-TEST_CASE("shard: records come back at their places; the file appears only when it is whole") {
+TEST_CASE("shard: records come back at their places, the file appears only when it is whole") {
   Written shard;
   write(shard);
   const ShardReader reader(shard.path);

@@ -95,7 +95,7 @@ TEST_CASE("llava json: elements one at a time, ids and bad elements as in jsonl"
 }
 
 TEST_CASE(
-    "C07: a folder is read in byte order; dots, capitals and non-ASCII names keep their captions") {
+    "C07: a folder is read in byte order, dots, capitals and non-ASCII names keep their captions") {
   const TempDir dir;
   const std::vector<std::string> names = {"22.05.png", "UPPER CASE.JPEG", "données – 北京 №1.jpg",
                                           "sub/png_inside.jpg"};
@@ -112,7 +112,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("folder: first line or all; missing, empty and broken captions; hidden files") {
+TEST_CASE("folder: first line or all, missing, empty and broken captions, hidden files") {
   const TempDir dir;
   const auto put = [&](const std::string& name, std::string_view text) {
     mm::write_file_atomic(dir / name, text);

@@ -21,7 +21,7 @@ TEST_CASE("this host knows itself, and not a documentation address (RFC 5737)") 
   CHECK_FALSE(is_this_host("192.0.2.1"));
 }
 
-TEST_CASE("an unknown interface lists those that exist; a name that does not resolve is named") {
+TEST_CASE("an unknown interface lists those that exist, a name that does not resolve is named") {
   CHECK_THROWS_WITH_AS(address_of_interface("nosuch0"),
                        doctest::Contains("network interface \"nosuch0\""), UsageError);
   CHECK_THROWS_WITH_AS(address_of_interface("nosuch0"), doctest::Contains("lo"), UsageError);

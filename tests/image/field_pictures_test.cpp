@@ -108,7 +108,7 @@ TEST_CASE("field pictures: every file decodes to its values or is refused as exp
   }
 }
 
-TEST_CASE("C01: orientation tags turn pixels and sizes; values outside 1..8 count as 1") {
+TEST_CASE("C01: orientation tags turn pixels and sizes, values outside 1..8 count as 1") {
   for (const std::string name : {"exif_1.jpg", "exif_2.jpg", "exif_3.jpg", "exif_5.jpg",
                                  "exif_6.jpg", "exif_8.jpg", "exif_invalid.jpg", "exif_6.png"}) {
     const Decoded decoded = check_decodes(name);
@@ -175,7 +175,7 @@ TEST_CASE("C04: other backgrounds are options") {
 }
 
 TEST_CASE(
-    "C05: cut-off, empty and fake files are refused with a reason; trailing bytes are a note") {
+    "C05: cut-off, empty and fake files are refused with a reason, trailing bytes are a note") {
   CHECK(check_refused("truncated.jpg").kind == "truncated");
   CHECK(check_refused("truncated.png").kind == "truncated");
   CHECK(check_refused("bad_crc.png").kind == "corrupt");

@@ -92,7 +92,7 @@ TEST_CASE("weights come back bit for bit, whatever the spelling of their names")
     CHECK(at::equal(loaded.values[i], original[i].value));
 }
 
-TEST_CASE("C47: a tied head loads without a copy and with an equal one; another one is refused") {
+TEST_CASE("C47: a tied head loads without a copy and with an equal one, another one is refused") {
   auto tensors = all_tensors(tied_config(true));
   const auto load = [&](const std::vector<Stored>& stored) {
     const TempDir directory;

@@ -14,7 +14,7 @@ std::vector<bool> all_train() { return std::vector<bool>(toy_model().params.size
 }  // namespace
 
 TEST_CASE(
-    "backward order goes from the last block to the first; a tied weight counts from its first "
+    "backward order goes from the last block to the first, a tied weight counts from its first "
     "use") {
   // Blocks: vision (patch, bias), projector, embed, layer (norm), head (head, embed). Nobody reads
   // "unused".
@@ -50,7 +50,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a bucket closes once it has its bytes; large ones end only where the part changes") {
+TEST_CASE("a bucket closes once it has its bytes, large ones end only where the part changes") {
   const model::Model model = toy_model();
   CHECK(make_buckets(model, all_train(), {.bucket_bytes = 1}).size() == model.params.size());
   CHECK(make_buckets(model, all_train(), {.bucket_bytes = 1 << 20}).size() == 3);

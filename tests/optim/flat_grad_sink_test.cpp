@@ -60,7 +60,7 @@ TEST_CASE("gradients are views into their bucket, so a reduced bucket is a reduc
   });
 }
 
-TEST_CASE("frozen parameters have no gradient and take none; shapes must agree") {
+TEST_CASE("frozen parameters have no gradient and take none, shapes must agree") {
   const model::Model model = toy_model();
   FlatGradSink sink(model, all_but(kHead), {});
   CHECK_FALSE(sink.gradient(kHead).defined());

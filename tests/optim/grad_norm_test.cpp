@@ -52,7 +52,7 @@ TEST_CASE("the norm has the same bits for every bucket size") {
     CHECK(grad_norm(filled(model, {.bucket_bytes = bytes}).buckets()) == want);
 }
 
-TEST_CASE("fp32 squares that overflow fp32 still give a finite norm; NaN and Inf come through") {
+TEST_CASE("fp32 squares that overflow fp32 still give a finite norm, NaN and Inf come through") {
   const model::Model model = toy_model();
   FlatGradSink sink(model, kAll, {});
   sink.zero();

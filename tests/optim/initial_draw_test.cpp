@@ -71,7 +71,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a normal draw has mean 0 and the declared spread; seeds and names give other values") {
+TEST_CASE("a normal draw has mean 0 and the declared spread, seeds and names give other values") {
   model::ParamSpec spec = linear({300, 300}, model::Init::kNormal);
   spec.init_std = 0.02;
   const at::Tensor values = whole(spec, 1);

@@ -55,7 +55,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("with equal dtypes the compute copy is the master; in bf16 it is its rounding") {
+TEST_CASE("with equal dtypes the compute copy is the master, in bf16 it is its rounding") {
   const model::Model model = toy_model();
   ParamStore same(model, Precision{.master = at::kDouble, .compute = at::kDouble});
   same.initialise(5);

@@ -75,7 +75,7 @@ TEST_CASE("the other warm-up convention starts above zero and reaches the base o
   CHECK(schedule.at(4) == 1e-3);
 }
 
-TEST_CASE("without warm-up the first step has the base rate; behind the end the last rate stays") {
+TEST_CASE("without warm-up the first step has the base rate, behind the end the last rate stays") {
   for (const char* word : {"linear", "cosine", "wsd", "wsd_cosine", "wsd_one_minus_sqrt"}) {
     const Schedule schedule = {.kind = schedule_kind(word).value(),
                                .base = 1.0,

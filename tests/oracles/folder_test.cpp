@@ -18,7 +18,7 @@ Folder folder_of(const TempDir& directory, const std::string& expected) {
 
 }  // namespace
 
-TEST_CASE("what nobody looked at is listed; an array is one leaf unless it holds objects") {
+TEST_CASE("what nobody looked at is listed, an array is one leaf unless it holds objects") {
   const TempDir directory;
   Folder folder = folder_of(
       directory, R"({"what": "x", "a": {"b": 1, "c": [1, 2]}, "rows": [{"d": 1}, {"d": 2}]})");

@@ -30,7 +30,7 @@ Report changed(const std::string& name, const std::function<void(Json&)>& change
 
 }  // namespace
 
-TEST_CASE("a number that is off, a new key and a new curve each fail; what comes later does not") {
+TEST_CASE("a number that is off, a new key and a new curve each fail, what comes later does not") {
   const Report whole = changed("schedules", [](Json&) {});
   CHECK(whole.passed());
   CHECK(whole.count(Quantity::Status::kNotBuilt) > 0);

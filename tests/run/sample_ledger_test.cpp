@@ -9,7 +9,7 @@
 using namespace mm::run;
 using mm::data::test::TempDir;
 
-TEST_CASE("SampleLedger: lines of all ranks by step; a resume cuts what runs again") {
+TEST_CASE("SampleLedger: lines of all ranks by step, a resume cuts what runs again") {
   TempDir dir;
   {
     SampleLedger zero(dir.path(), 0), one(dir.path(), 1);

@@ -34,7 +34,7 @@ std::string words(int count) {
 
 }  // namespace
 
-TEST_CASE("C10: labels are exact by position; six trainable tokens") {
+TEST_CASE("C10: labels are exact by position, six trainable tokens") {
   const auto sample = render(kTwoTurns, bare_vicuna(), *toy_words(), {.image_tokens = 4});
   REQUIRE(sample.ok());
   CHECK(sample->ids == Ids{1, 4, 6, 6, 6, 6, 7, 8, 9, 5, 10, 11, 2, 4, 13, 14, 5, 10, 12, 2});
@@ -131,7 +131,7 @@ TEST_CASE("C15: for every limit the sample holds all picture tokens or is refuse
 }
 
 TEST_CASE(
-    "C17: ids are those of the whole text; a token that begins before the answer is not trained "
+    "C17: ids are those of the whole text, a token that begins before the answer is not trained "
     "on") {
   const auto tokenizer = load_tokenizer(
       std::filesystem::path(MM_TEST_DATA) / "text/fixtures/toy_bpe.json", {.extra_marks = {}});
@@ -152,7 +152,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("plain: pictures, caption and line end; plain_eos ends with the end token instead") {
+TEST_CASE("plain: pictures, caption and line end, plain_eos ends with the end token instead") {
   const auto tokenizer = toy_words();
   const Conversation caption = caption_conversation("a red cat", 1);
   const auto eos = render(caption, *find_template("plain_eos"), *tokenizer, {.image_tokens = 3});
