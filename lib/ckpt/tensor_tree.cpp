@@ -67,7 +67,7 @@ void TensorTree::add(std::string_view name, uint64_t size_bytes) {
   }
 }
 
-std::vector<std::pair<std::string, const TensorTree*>> TensorTree::parts() const {
+std::vector<std::pair<std::string, const TensorTree*>> TensorTree::parts() const& {
   const TensorTree* node = this;
   std::string prefix;
   while (node->children.size() == 1) {

@@ -16,8 +16,9 @@ struct TensorTree {
 
   void add(std::string_view name, uint64_t size_bytes);
   /// The parts of a model: the children of the first node that has more than one, with their full
-  /// names, e.g. "model.vision_tower."
-  std::vector<std::pair<std::string, const TensorTree*>> parts() const;
+  /// names, e.g. "model.vision_tower."; they point into this tree.
+  std::vector<std::pair<std::string, const TensorTree*>> parts() const&;
+  void parts() const&& = delete;  ///< the pointers would outlive the tree
   /// Lines "  name  tensors  size" down to `depth` levels; chains of single children are joined.
   /// Numbers as components come in order.
   std::string text(int depth) const;

@@ -30,13 +30,15 @@ TEST_CASE("tensor tree: sums, order of layers and joined chains") {
 }
 
 TEST_CASE("tensor tree: parts are the first fork of the names") {
-  const auto parts = tree_of({"model.vision.a", "model.vision.b", "model.llm.a"}).parts();
+  const TensorTree model = tree_of({"model.vision.a", "model.vision.b", "model.llm.a"});
+  const auto parts = model.parts();
   REQUIRE(parts.size() == 2);
   CHECK(parts[0].first == "model.llm.a");
   CHECK(parts[1].first == "model.vision.");
   CHECK(parts[1].second->tensors == 2);
-  CHECK(tree_of({"x/y"}).parts().size() == 1);
-  CHECK(tree_of({"x/y", "x/z"}).parts()[1].first == "x/z");
+  const TensorTree one = tree_of({"x/y"}), two = tree_of({"x/y", "x/z"});
+  CHECK(one.parts().size() == 1);
+  CHECK(two.parts()[1].first == "x/z");
 }
 
 TEST_CASE("tensor tree: a tensor whose name begins another's is counted once") {
