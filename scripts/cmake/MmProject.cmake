@@ -61,7 +61,7 @@ endfunction()
 # mm_test(NAME [TORCH] [TIMEOUT s] SOURCES ... LINKS ...): a doctest program; every TEST_CASE becomes a ctest of its name.
 # Test names in the sources are sentences; field cases begin with their number ("C05: ...").
 function(mm_test name)
-  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -74,6 +74,5 @@ function(mm_test name)
     set_source_files_properties("${CMAKE_SOURCE_DIR}/tests/doctest_main.cpp" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     mm_reuse_torch_pch(${name})
   endif()
-  doctest_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-                         ENVIRONMENT "OMP_NUM_THREADS=1")
+  doctest_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "OMP_NUM_THREADS=1")
 endfunction()
