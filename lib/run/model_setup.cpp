@@ -128,10 +128,11 @@ model::Model build_model(const Recipe& recipe, const model::LlavaConfig& config)
 
 std::vector<bool> trainable_flags(const model::Model& model,
                                   const std::vector<std::string>& parts) {
-  std::vector<bool> flags;
-  for (const model::ParamSpec& spec : model.params) {
-    flags.push_back(std::find(parts.begin(), parts.end(), model::part_name(spec.part)) !=
-                    parts.end());
+  // What no segment reads gets no gradient; left out here, it does not decay either.
+  std::vector<bool> flags = model::params_in_use(model);
+  for (size_t i = 0; i < flags.size(); ++i) {
+    const char* part = model::part_name(model.params[i].part);
+    flags[i] = flags[i] && std::find(parts.begin(), parts.end(), part) != parts.end();
   }
   return flags;
 }

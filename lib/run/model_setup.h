@@ -20,7 +20,7 @@ model::LlavaConfig configure_model(const Recipe& recipe,
 /// build_llava with the recipe's initial spread.
 model::Model build_model(const Recipe& recipe, const model::LlavaConfig& config);
 
-/// One flag per parameter: its part is among `parts`.
+/// One flag per parameter: its part is among `parts`, and some segment reads it.
 std::vector<bool> trainable_flags(const model::Model& model, const std::vector<std::string>& parts);
 
 /// Dtype of forward and backward: "auto" is bf16 where the CPU multiplies it fast, else fp32.
