@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/dist/mesh.h"
 #include "lib/model/batch.h"
 
 // The joints of every model: slots, segments, boundaries, blocks. docs/architecture.md tells the
@@ -24,7 +25,6 @@ using ParamId = int;
 /// How a slot or its gradient lies on a mesh axis (tensor, context, ...). Data parallel keeps all
 /// slots whole.
 enum class Placement { kWhole, kSplit, kPartial };
-enum class Axis { kData, kTensor, kContext, kPipeline };
 
 /// The part of the model that freezing, learning rates and reports speak of.
 enum class Part { kVision, kProjector, kLanguage };
@@ -95,7 +95,7 @@ struct Segment {
 /// Communication between segments; none is emitted on an axis of size 1.
 struct Boundary {
   Slot slot = -1;
-  Axis axis = Axis::kTensor;
+  dist::MeshAxis axis = dist::MeshAxis::kTensor;
   Placement from = Placement::kWhole, to = Placement::kWhole;
 };
 

@@ -4,7 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "lib/base/error.h"
-#include "lib/model/init_params.h"
+#include "lib/model/initial_draw.h"
 
 namespace mm::model {
 namespace {
@@ -113,7 +113,8 @@ SimpleParams::SimpleParams(const Model& model, std::vector<at::Tensor> values,
 
 SimpleParams SimpleParams::random(const Model& model, uint64_t seed, at::ScalarType dtype) {
   std::vector<at::Tensor> values;
-  for (const ParamSpec& spec : model.params) values.push_back(initial_value(spec, seed).to(dtype));
+  for (const ParamSpec& spec : model.params)
+    values.push_back(InitialDraw(spec, seed).whole().to(dtype));
   return SimpleParams(model, std::move(values), std::vector<bool>(model.params.size(), true));
 }
 

@@ -104,7 +104,7 @@ std::vector<ParamId> ids_of(std::initializer_list<const Linear*> linears) {
 }
 
 Boundary on_tensor_axis(Slot slot, Placement from, Placement to) {
-  return {.slot = slot, .axis = Axis::kTensor, .from = from, .to = to};
+  return {.slot = slot, .axis = dist::MeshAxis::kTensor, .from = from, .to = to};
 }
 
 // Slots between the pieces of one layer.

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lib/base/error.h"
-#include "lib/optim/initial_draw.h"
+#include "lib/model/initial_draw.h"
 
 namespace mm::optim {
 namespace {
@@ -58,7 +58,7 @@ void ParamStore::build_part(model::Part part) {
 void ParamStore::initialise(uint64_t seed) {
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < masters_.size(); ++i)
-    InitialDraw(model_.params[i], seed).fill(masters_[i]);
+    model::InitialDraw(model_.params[i], seed).fill(masters_[i]);
   refresh_compute(/*all=*/true);
 }
 

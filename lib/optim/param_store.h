@@ -29,7 +29,7 @@ class ParamStore final : public model::ParamView {
   const model::Model& model() const { return model_; }
   const Precision& precision() const { return precision_; }
 
-  /// Draws every master (InitialDraw) and refreshes all compute copies.
+  /// Draws every master (model::InitialDraw) and refreshes all compute copies.
   void initialise(uint64_t seed);
 
   /// Which parameters get gradients: one flag each. Costs nothing but new handles, so stages may

@@ -6,7 +6,7 @@
 #include "lib/base/run_dir.h"
 #include "lib/data/collate.h"
 #include "lib/model/generate.h"
-#include "lib/model/init_params.h"
+#include "lib/model/initial_draw.h"
 #include "lib/run/batch_tensors.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/run_snapshot.h"
@@ -36,7 +36,7 @@ std::string trimmed(const std::string& text) {
 model::SimpleParams TrainedModel::untrained() const {
   std::vector<at::Tensor> values;
   for (const model::ParamSpec& spec : model->params)
-    values.push_back(model::initial_value(spec, seed));
+    values.push_back(model::InitialDraw(spec, seed).whole());
   return model::SimpleParams(*model, std::move(values),
                              std::vector<bool>(model->params.size(), false));
 }

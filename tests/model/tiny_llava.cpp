@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "lib/model/cross_entropy.h"
-#include "lib/model/init_params.h"
+#include "lib/model/initial_draw.h"
 
 namespace mm::model::test {
 namespace {
@@ -12,7 +12,7 @@ at::Tensor picture(const VisionConfig& config, int64_t seed) {
   const ParamSpec spec{.name = "picture " + std::to_string(seed),
                        .shape = {config.channels, config.image_size, config.image_size},
                        .init_std = 1.0};
-  return initial_value(spec, static_cast<uint64_t>(seed));
+  return InitialDraw(spec, static_cast<uint64_t>(seed)).whole();
 }
 
 void append(Batch& batch, const TinySample& sample, const LlavaConfig& config,
@@ -93,7 +93,7 @@ SimpleParams lively_params(const Model& model, uint64_t seed, at::ScalarType dty
     ParamSpec drawn = spec;
     drawn.init = Init::kNormal;
     drawn.init_std = 0.2;
-    values.push_back((initial_value(drawn, seed) + mean).to(dtype));
+    values.push_back((InitialDraw(drawn, seed).whole() + mean).to(dtype));
   }
   return SimpleParams(model, std::move(values), std::vector<bool>(model.params.size(), true));
 }

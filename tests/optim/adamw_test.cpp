@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/base/error.h"
-#include "lib/optim/initial_draw.h"
+#include "lib/model/initial_draw.h"
 #include "tests/optim/toy_params.h"
 
 namespace mm::optim {
@@ -47,7 +47,7 @@ struct Run {
     model::ParamSpec spec = model.params[row];
     spec.init = model::Init::kNormal;
     at::Tensor grad = at::empty(spec.shape, at::kDouble);
-    InitialDraw(spec, static_cast<uint64_t>(100 + number)).fill(grad);
+    model::InitialDraw(spec, static_cast<uint64_t>(100 + number)).fill(grad);
     return grad;
   }
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "lib/model/initial_draw.h"
 #include "lib/optim/flat_grad_sink.h"
-#include "lib/optim/initial_draw.h"
 #include "tests/optim/toy_params.h"
 
 namespace mm::optim {
@@ -25,7 +25,7 @@ FlatGradSink filled(const model::Model& model, const BucketOptions& options) {
     model::ParamSpec spec = model.params[i];
     spec.init = model::Init::kNormal;
     at::Tensor grad = at::empty(spec.shape, at::kDouble);
-    InitialDraw(spec, 11).fill(grad);
+    model::InitialDraw(spec, 11).fill(grad);
     sink.add(id, grad);
   }
   return sink;

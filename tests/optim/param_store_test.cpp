@@ -1,11 +1,13 @@
 #include "lib/optim/param_store.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <doctest/doctest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "lib/base/error.h"
+#include "lib/dist/thread_group.h"
 #include "tests/optim/toy_params.h"
 
 namespace mm::optim {
@@ -121,6 +123,20 @@ TEST_CASE("parameters start on 64-byte boundaries in both dtypes and do not over
     CHECK(
         store.master(static_cast<model::ParamId>(i)).eq(static_cast<double>(i)).all().item<bool>());
   }
+}
+
+TEST_CASE("C36: all data ranks start with bit-equal copies") {
+  const model::Model model = toy_model();
+  dist::run_thread_ranks(2, {.timeout = std::chrono::seconds(20)}, [&](dist::Group& group) {
+    ParamStore store(model, Precision{});
+    store.initialise(7);
+    for (size_t i = 0; i < model.params.size(); ++i) {
+      const at::Tensor mine = store.master(static_cast<model::ParamId>(i)).reshape({-1});
+      at::Tensor all = at::empty({2 * mine.numel()}, at::kFloat);
+      group.all_gather(all, mine);
+      REQUIRE(all.narrow(0, 0, mine.numel()).equal(all.narrow(0, mine.numel(), mine.numel())));
+    }
+  });
 }
 
 }  // namespace mm::optim

@@ -1,4 +1,4 @@
-#include "lib/optim/initial_draw.h"
+#include "lib/model/initial_draw.h"
 
 #include <ATen/ops/empty.h>
 
@@ -8,12 +8,12 @@
 #include "lib/base/error.h"
 #include "lib/base/thread_pool.h"
 
-namespace mm::optim {
+namespace mm::model {
 namespace {
 
 constexpr int64_t kChunk = int64_t{1} << 16;  // elements that a thread draws at a time
 
-double xavier_bound(const model::ParamSpec& spec) {
+double xavier_bound(const ParamSpec& spec) {
   MM_CHECK(spec.shape.size() >= 2, "{}: Xavier initialisation needs two dimensions, it has {}",
            spec.name, spec.shape.size());
   int64_t receptive = 1;
@@ -43,24 +43,30 @@ void fill_tensor(const at::Tensor& out, const Value& value) {
 
 }  // namespace
 
-InitialDraw::InitialDraw(const model::ParamSpec& spec, uint64_t seed)
+InitialDraw::InitialDraw(const ParamSpec& spec, uint64_t seed)
     : spec_(spec), stream_(Philox(seed, "init").child(spec.name)) {
-  if (spec.init == model::Init::kXavierUniform) bound_ = xavier_bound(spec);
+  if (spec.init == Init::kXavierUniform) bound_ = xavier_bound(spec);
 }
 
 double InitialDraw::at(int64_t element) const {
   const auto index = static_cast<uint64_t>(element);
   switch (spec_.init) {
-    case model::Init::kNormal:
+    case Init::kNormal:
       return spec_.init_std * stream_.normal(index);
-    case model::Init::kZeros:
+    case Init::kZeros:
       return 0.0;
-    case model::Init::kOnes:
+    case Init::kOnes:
       return 1.0;
-    case model::Init::kXavierUniform:
+    case Init::kXavierUniform:
       return bound_ * (2.0 * stream_.uniform(index) - 1.0);
   }
   throw InternalError("{}: initialiser {} is unknown", spec_.name, static_cast<int>(spec_.init));
+}
+
+at::Tensor InitialDraw::whole() const {
+  at::Tensor out = at::empty(spec_.shape, at::kFloat);
+  fill(out);
+  return out;
 }
 
 void InitialDraw::fill(at::Tensor out) const {
@@ -85,4 +91,4 @@ at::Tensor InitialDraw::slice(int64_t dim, int64_t start, int64_t length,
   return out;
 }
 
-}  // namespace mm::optim
+}  // namespace mm::model

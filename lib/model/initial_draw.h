@@ -6,23 +6,26 @@
 #include "lib/base/random.h"
 #include "lib/model/block.h"
 
-namespace mm::optim {
+namespace mm::model {
 
-/// A parameter's initial values: element i of the full tensor is a function of (seed, name, i)
-/// alone, never of rank, layout or dtype. Slices of any cut therefore join to the same tensor,
+/// A parameter's initial values (law 1): element i of the full tensor is a function of (seed, name,
+/// i) alone, never of rank, layout or dtype. Slices of any cut therefore join to the same tensor,
 /// copies on all ranks are bit-equal, and the spread of fan-based initialisers comes from the full
 /// shape.
 ///   kNormal         init_std * N(0, 1)
 ///   kXavierUniform  U(-a, a), a = sqrt(6 / (fan_in + fan_out)); shape [out, in, ...], what follows
-///   `in` multiplies both fans kZeros, kOnes
+///   `in` multiplies both fans
+///   kZeros, kOnes
 class InitialDraw {
  public:
   /// Throws InternalError for kXavierUniform with fewer than two dimensions.
-  InitialDraw(const model::ParamSpec& spec, uint64_t seed);
+  InitialDraw(const ParamSpec& spec, uint64_t seed);
 
   /// `element`: row-major index into the full tensor. Thread-safe.
   double at(int64_t element) const;
 
+  /// The whole tensor, fp32.
+  at::Tensor whole() const;
   /// Writes the whole tensor to `out` (the full shape, contiguous, fp32 or float64), rounding once;
   /// on all cores.
   void fill(at::Tensor out) const;
@@ -31,9 +34,9 @@ class InitialDraw {
   at::Tensor slice(int64_t dim, int64_t start, int64_t length, at::ScalarType dtype) const;
 
  private:
-  const model::ParamSpec& spec_;
+  const ParamSpec& spec_;
   Philox stream_;
   double bound_ = 0;  ///< a of kXavierUniform
 };
 
-}  // namespace mm::optim
+}  // namespace mm::model
