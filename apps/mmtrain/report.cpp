@@ -1,15 +1,36 @@
 #include <fmt/format.h>
 
 #include "apps/mmtrain/verbs.h"
+#include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/run/answer_sheet.h"
 #include "lib/run/run_report.h"
 
 namespace mm::mmtrain {
 
 namespace {
 struct Options {
-  std::string run, out;
+  std::string run, out, sheet;
+  size_t pictures = 18;
 };
+
+int report(const Options& options) {
+  const std::filesystem::path run = options.run;
+  const std::filesystem::path out =
+      options.out.empty() ? run / "report.html" : std::filesystem::path(options.out);
+  const run::RunReport report = run::load_report(run);
+  if (!options.sheet.empty()) {
+    if (!report.evaluation)
+      throw DataError(
+          "{}: no eval.json in it, so there is no sheet to draw; run mmtrain eval first",
+          run.string());
+    write_file_atomic(options.sheet, run::draw_answer_sheet(*report.evaluation, options.pictures));
+  }
+  write_file_atomic(out, run::render_report(report));
+  fmt::print("{}\n", out.string());
+  return 0;
+}
+
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
@@ -19,20 +40,17 @@ void add_report(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   verb->add_option("run", options->run, "run directory")->required();
   verb->add_option("--out", options->out, "file to write (default: RUN/report.html)");
+  verb->add_option("--sheet", options->sheet,
+                   "also draw held-out pictures with the model's names as an SVG file");
+  verb->add_option("--pictures", options->pictures, "pictures on the sheet")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   verb->footer(
       "Examples:\n"
       "  mmtrain report runs/quickstart\n"
-      "  mmtrain report runs/quickstart --out quickstart.html");
-  verb->callback([options, &action] {
-    action = [options] {
-      const std::filesystem::path run = options->run;
-      const std::filesystem::path out =
-          options->out.empty() ? run / "report.html" : std::filesystem::path(options->out);
-      write_file_atomic(out, run::render_report(run::load_report(run)));
-      fmt::print("{}\n", out.string());
-      return 0;
-    };
-  });
+      "  mmtrain report runs/quickstart --out quickstart.html\n"
+      "  mmtrain report runs/quickstart --sheet held-out.svg --pictures 12");
+  verb->callback([options, &action] { action = [options] { return report(*options); }; });
 }
 
 }  // namespace mm::mmtrain

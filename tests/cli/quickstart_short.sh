@@ -10,6 +10,8 @@ grep -q 'held-out pictures' "$work/first.txt"
 grep -q '^trained ' "$work/first.txt"
 grep -q '^untrained ' "$work/first.txt"
 grep -q 'blank picture' "$work/first.txt"
+"$MM_BUILD_DIR/bin/mmtrain" report "$work/run-short" --sheet "$work/sheet.svg" --pictures 4 > /dev/null
+[ "$(grep -o '<image ' "$work/sheet.svg" | wc -l)" = 4 ] || { echo "expected 4 pictures on the sheet" >&2; exit 1; }
 grep -q '<svg' "$work/run-short/report.html"
 ! grep -q 'https\?://' "$work/run-short/report.html"
 steps=$(wc -l < "$work/run-short/metrics.jsonl")
@@ -17,7 +19,7 @@ steps=$(wc -l < "$work/run-short/metrics.jsonl")
 before=$(cksum "$work/run-short/metrics.jsonl")
 scripts/quickstart.sh --short > "$work/second.txt"
 [ "$before" = "$(cksum "$work/run-short/metrics.jsonl")" ] || { echo "the second run trained again" >&2; exit 1; }
-picture=$(find "$work/data/pictures" -name 'emoji_u1f600.png' | head -n 1)
+picture=$(find "$work/data/noto/pictures" -name '1f600.png' | head -n 1)
 "$MM_BUILD_DIR/bin/mmtrain" caption "$picture" --from "$work/run-short" --json | grep -q '"caption"'
-"$MM_BUILD_DIR/bin/mmshard" verify "$work/data/train" > /dev/null
+"$MM_BUILD_DIR/bin/mmshard" verify "$work/data/noto/train" > /dev/null
 "$MM_BUILD_DIR/bin/mmckpt" verify "$work/run-short" > /dev/null

@@ -19,7 +19,7 @@ constexpr std::array<Kind, 14> kKinds = {{
     {"vae", "AutoencoderKL", nullptr},
     {"text_encoders", "text encoders", nullptr},
     {"moe", "mixture of experts", nullptr},
-    {"metrics", "metrics", nullptr},
+    {"metrics", "metrics", check_metrics},
     {"images", "picture preprocessing", check_images},
     {"schedules", "schedules", check_schedules},
     {"tokenizers", "tokenizers", check_tokenizers},

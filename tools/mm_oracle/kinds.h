@@ -22,6 +22,7 @@ Report compare(const Kind& kind, Folder& folder);
 
 void check_llava(Folder& folder, Report& report);
 void check_images(Folder& folder, Report& report);
+void check_metrics(Folder& folder, Report& report);
 void check_schedules(Folder& folder, Report& report);
 void check_tokenizers(Folder& folder, Report& report);
 /// Needs the folder of tokenizers inside the folder or beside it.

@@ -19,7 +19,6 @@ constexpr Entry kNotBuilt[] = {
     {"vae", "*"},
     {"text_encoders", "*"},
     {"moe", "*"},
-    {"metrics", "*"},
     {"images", "anyres/*"},
     {"images", "anyres_tiles/*"},
     {"images", "*/anyres_tiles"},
