@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include "lib/base/error.h"
+#include "lib/text/character_map.h"
 #include "lib/text/utf8.h"
 
 namespace mm::text {
@@ -73,52 +73,6 @@ class Wire {
   size_t at_ = 0;
 };
 
-// The double-array trie of the normaliser (darts-clone): 32-bit units of offset, leaf flag and
-// label.
-class Trie {
- public:
-  Trie(std::string_view units, std::string_view replacements)
-      : units_(units.size() / 4), replacements_(replacements) {
-    std::memcpy(units_.data(), units.data(), units_.size() * 4);
-  }
-
-  // A state is the array position that labels are combined with by exclusive or.
-  bool is_safe() const {
-    if (units_.empty() || replacements_.empty() || replacements_.back() != '\0') return false;
-    std::vector<bool> seen(units_.size());
-    std::vector<size_t> open;
-    const auto visit = [&](size_t state) {
-      if ((state | 0xFF) >= units_.size()) return false;
-      if (!seen[state]) open.push_back(state);
-      seen[state] = true;
-      return true;
-    };
-    if (!visit(offset(units_[0]))) return false;
-    while (!open.empty()) {
-      const size_t state = open.back();
-      open.pop_back();
-      for (size_t label = 0; label < 256; ++label) {
-        const size_t at = state ^ label;
-        const uint32_t unit = units_[at];
-        if ((unit & (1U << 31 | 0xFF)) != label) continue;
-        const size_t next = at ^ offset(unit);
-        if (!visit(next)) return false;
-        if ((unit >> 8 & 1) != 0 && (units_[next] & 0x7FFFFFFF) >= replacements_.size())
-          return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  static size_t offset(uint32_t unit) {
-    return static_cast<size_t>(unit >> 10) << ((unit & 1U << 9) >> 6);
-  }
-
-  std::vector<uint32_t> units_;
-  std::string_view replacements_;
-};
-
 void check_piece(std::string_view message, std::string_view origin) {
   Wire wire(message, origin);
   Wire::Field field;
@@ -142,14 +96,10 @@ void check_normalizer(std::string_view message, std::string_view origin) {
   Wire::Field field;
   while (wire.next(field)) {
     if (field.number != 2 || field.type != 2 || field.content.empty()) continue;
-    uint32_t trie_bytes = 0;
-    if (field.content.size() < 4) wire.bad("has a cut normaliser");
-    std::memcpy(&trie_bytes, field.content.data(), 4);
-    const std::string_view rest = field.content.substr(4);
-    if (trie_bytes > rest.size() || trie_bytes % 4 != 0)
-      wire.bad("has a normaliser with a wrong length");
-    if (!Trie(rest.substr(0, trie_bytes), rest.substr(trie_bytes)).is_safe())
-      wire.bad("has a damaged normaliser");
+    std::string why;
+    const auto map = CharacterMap::parse(field.content, why);
+    if (!map) wire.bad(why);
+    if (!map->is_safe()) wire.bad("has a damaged normaliser");
   }
 }
 

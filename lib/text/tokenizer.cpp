@@ -57,6 +57,19 @@ Encoding Tokenizer::encode_marked(std::string_view text) const {
   return out;
 }
 
+std::vector<int32_t> Tokenizer::encode_whole(std::string_view text) const {
+  std::vector<int32_t> ids = before_;
+  const Encoding encoding = encode_marked(text);
+  ids.insert(ids.end(), encoding.ids.begin(), encoding.ids.end());
+  ids.insert(ids.end(), after_.begin(), after_.end());
+  return ids;
+}
+
+void Tokenizer::set_wrapping(std::vector<int32_t> before, std::vector<int32_t> after) {
+  before_ = std::move(before);
+  after_ = std::move(after);
+}
+
 TokenizerKind sniff_tokenizer(std::string_view content) {
   const size_t at = content.find_first_not_of(" \t\r\n");
   return at != std::string_view::npos && content[at] == '{' &&

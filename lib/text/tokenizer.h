@@ -41,7 +41,10 @@ class Tokenizer {
   std::vector<int32_t> encode(std::string_view text) const { return encode_text(text).ids; }
   /// Marks become their ids; each text between two marks is encoded on its own (`at_start` for the
   /// first only).
-  Encoding encode_marked(std::string_view text) const;
+  virtual Encoding encode_marked(std::string_view text) const;
+  /// encode_marked between the ids that the file puts around a whole text (bos, eos, ...): what a
+  /// text encoder or a plain language model is fed.
+  std::vector<int32_t> encode_whole(std::string_view text) const;
 
   /// Text of the ids. Marks and control tokens give nothing, or their text if `keep_marks`. Ids out
   /// of range give nothing; the result is valid UTF-8 (broken sequences become U+FFFD).
@@ -56,7 +59,7 @@ class Tokenizer {
   virtual int32_t pad_id() const = 0;
   /// The file asks for a begin token in front of every sequence (a post-processor does). `render`
   /// sees to exactly one.
-  virtual bool adds_bos() const { return false; }
+  bool adds_bos() const { return !before_.empty(); }
   /// Exact pieces, marks included; nothing if unknown.
   virtual std::optional<int32_t> piece_to_id(std::string_view piece) const = 0;
   /// Empty for ids out of range.
@@ -69,9 +72,12 @@ class Tokenizer {
  protected:
   /// Sorts the marks and finds the image mark; implementations call it once while loading.
   void set_marks(std::vector<Mark> marks);
+  /// Ids around a whole text.
+  void set_wrapping(std::vector<int32_t> before, std::vector<int32_t> after);
 
  private:
   std::vector<Mark> marks_;
+  std::vector<int32_t> before_, after_;
   int32_t image_id_ = -1;
 };
 

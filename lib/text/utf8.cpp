@@ -65,17 +65,33 @@ bool is_valid_utf8(std::string_view text) {
   return true;
 }
 
+size_t broken_length(std::string_view text, size_t at) {
+  const uint32_t lead = byte_at(text, at);
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4) return 1;
+  size_t end = at + 1;
+  for (; end < text.size() && end < at + length; ++end) {
+    // The second byte's range keeps out overlong forms, surrogates and what lies above 10FFFF.
+    const bool second = end == at + 1;
+    const uint32_t low = second && lead == 0xE0 ? 0xA0 : second && lead == 0xF0 ? 0x90 : 0x80;
+    const uint32_t high = second && lead == 0xED ? 0x9F : second && lead == 0xF4 ? 0x8F : 0xBF;
+    if (byte_at(text, end) < low || byte_at(text, end) > high) break;
+  }
+  return end - at;
+}
+
 std::string replace_invalid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     const CodePoint c = decode_utf8(text, at);
+    const size_t length = c.valid ? c.length_bytes : broken_length(text, at);
     if (c.valid) {
-      out.append(text.substr(at, c.length_bytes));
+      out.append(text.substr(at, length));
     } else {
       append_utf8(0xFFFD, out);
     }
-    at += c.length_bytes;
+    at += length;
   }
   return out;
 }

@@ -18,7 +18,9 @@ struct CodePoint {
 CodePoint decode_utf8(std::string_view text, size_t at);
 void append_utf8(char32_t value, std::string& out);
 bool is_valid_utf8(std::string_view text);
-/// Each invalid byte becomes U+FFFD.
+/// Bytes of the longest beginning of a character at `at`, where decode_utf8 finds none: 1 to 3.
+size_t broken_length(std::string_view text, size_t at);
+/// Each broken part (as the Unicode Standard cuts them, section 3.9) becomes one U+FFFD.
 std::string replace_invalid_utf8(std::string_view text);
 
 /// Without Unicode white space at both ends (White_Space property and the separators 1C..1F, as

@@ -1,69 +1,48 @@
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "lib/text/tokenizer.h"
-
 namespace mm::text {
 
-/// Pieces and their ids. Pieces are kept as the text or bytes they stand for.
+/// Pieces and their ids. A byte-level vocabulary takes pieces as files spell them (byte_alphabet.h)
+/// and keeps the bytes they stand for; a piece that is not spelled so stands for no bytes, but has
+/// its id and text.
 class Vocabulary {
  public:
-  /// False if the piece or the id is taken. `id` >= 0.
-  bool add(std::string piece, int32_t id);
+  explicit Vocabulary(bool byte_level = false) : byte_level_(byte_level) {}
+
+  bool byte_level() const { return byte_level_; }
+  /// `spelling` as in a file. False if the piece or the id is taken. `id` >= 0.
+  bool add(std::string_view spelling, int32_t id);
+  /// As `add`, with the bytes of a byte-level vocabulary.
+  bool add_bytes(std::string bytes, int32_t id);
+
+  /// By text; in a byte-level vocabulary by bytes.
   std::optional<int32_t> find(std::string_view piece) const;
-  /// nullptr if there is none.
+  /// By spelling.
+  std::optional<int32_t> find_spelling(std::string_view spelling) const;
+  /// Text or bytes; nullptr if there is no such piece.
   const std::string* piece(int32_t id) const;
+  std::string spelling(int32_t id) const;
   /// One more than the largest id.
   int32_t size() const { return static_cast<int32_t>(pieces_.size()); }
+  size_t count() const { return ids_.size() + odd_.size(); }
 
  private:
   struct Hash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
-  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
+  using Ids = std::unordered_map<std::string, int32_t, Hash, std::equal_to<>>;
+  bool put(Ids& ids, std::string piece, int32_t id);
+
+  bool byte_level_;
+  Ids ids_, odd_;  ///< odd: in a byte-level vocabulary, what is no spelling of bytes
   std::vector<std::optional<std::string>> pieces_;
-};
-
-/// What every tokenizer.json has, whatever its model.
-struct TokenizerJsonParts {
-  Vocabulary vocabulary;    ///< of the model, spelled as in the file, or as bytes if `byte_level`
-  std::vector<Mark> marks;  ///< added tokens and extra marks
-  int32_t vocab_size = 0;   ///< with marks
-  int32_t bos = -1, eos = -1, unk = -1, pad = -1;
-  bool adds_bos = false;
-};
-
-/// Reads "model.vocab", "added_tokens" and "post_processor". Throws DataError with `origin`.
-TokenizerJsonParts read_parts(const nlohmann::json& root, std::string_view origin, bool byte_level,
-                              const TokenizerOptions& options);
-
-/// Common half of the tokenizers that come from a tokenizer.json.
-class JsonTokenizer : public Tokenizer {
- public:
-  explicit JsonTokenizer(TokenizerJsonParts parts);
-  int32_t vocab_size() const override { return parts_.vocab_size; }
-  int32_t bos_id() const override { return parts_.bos; }
-  int32_t eos_id() const override { return parts_.eos; }
-  int32_t unk_id() const override { return parts_.unk; }
-  int32_t pad_id() const override { return parts_.pad; }
-  bool adds_bos() const override { return parts_.adds_bos; }
-
- protected:
-  const Vocabulary& vocabulary() const { return parts_.vocabulary; }
-  /// nullptr if `id` is no mark.
-  const std::string* mark_text(int32_t id) const;
-  std::optional<int32_t> mark_id(std::string_view text) const;
-
- private:
-  TokenizerJsonParts parts_;
-  std::unordered_map<int32_t, std::string> mark_texts_;
 };
 
 }  // namespace mm::text
