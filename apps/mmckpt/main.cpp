@@ -4,7 +4,8 @@
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Looks into checkpoints and checks them: ours, safetensors files, Hugging Face directories.",
+      "Looks into checkpoints, checks and converts them: ours, safetensors files, Hugging Face "
+      "directories.",
       "mmckpt");
   app.set_version_flag("--version", "mmckpt " MM_VERSION);
   app.require_subcommand(1);
@@ -12,8 +13,10 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  mmckpt inspect runs/quickstart\n"
       "  mmckpt verify runs/quickstart/ckpt/step-00001200\n"
+      "  mmckpt convert runs/quickstart quickstart-hf --dtype bf16\n"
       "Exit codes: 0 done, 2 usage, 65 checkpoint invalid, 74 storage; docs/operations.md");
   mm::mmckpt::Action action;
+  mm::mmckpt::add_convert(app, action);
   mm::mmckpt::add_inspect(app, action);
   mm::mmckpt::add_verify(app, action);
   try {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "lib/base/error.h"
-#include "lib/model/hf_names.h"
+#include "lib/ckpt/hf_names.h"
 #include "lib/model/llava.h"
 
 namespace mm::model {
@@ -25,7 +25,7 @@ using Sources = std::map<std::string, Source>;
 Sources rename_all(const ckpt::HfWeights& weights, const std::string& origin) {
   Sources sources;
   for (const auto& [stored, tensor] : weights.tensors()) {
-    const auto name = published_llava_name(stored);
+    const auto name = ckpt::published_llava_name(stored);
     if (!name) continue;
     const auto [it, fresh] = sources.emplace(*name, Source{&tensor, stored});
     if (!fresh) {

@@ -11,7 +11,7 @@
 namespace mm::model {
 
 /// One value per parameter of `model` (row = ParamId), in the dtype of the files (fp32, bf16, fp16
-/// or float64). Names may be in any spelling of published_llava_name(). Nothing is left random:
+/// or float64). Names may be in any spelling of ckpt::published_llava_name(). Nothing is left random:
 /// throws DataError, naming the directory and tensor, for a parameter without a tensor, a tensor
 /// without a parameter, two tensors for one parameter, another shape or another kind of number.
 /// Tied head (field case C47): with `config.text.tied_head` a stored lm_head must equal the

@@ -53,6 +53,8 @@ at::ScalarType memory_dtype(ckpt::DType dtype, const std::string& name) {
       return at::kDouble;
     case ckpt::DType::kBF16:
       return at::kBFloat16;
+    case ckpt::DType::kF16:
+      return at::kHalf;
     case ckpt::DType::kI64:
       return at::kLong;
     default:

@@ -24,9 +24,9 @@ std::optional<Checkpoint> find_checkpoint(dist::Group& group,
 /// The same for one process. `path` may be a run (its newest), a ckpt directory, or one checkpoint.
 Checkpoint open_checkpoint(const std::filesystem::path& path);
 
-/// Fills `into` from the checkpoint, whatever the number of ranks that wrote it. fp32 and float64
-/// are converted into one another. Throws DataError naming the tensor when it is missing or has
-/// another shape (both are named).
+/// Fills `into` from the checkpoint, whatever the number of ranks that wrote it. Floating-point
+/// types are converted into the model's. Throws DataError naming the tensor when it is missing or
+/// has another shape (both are named).
 void load_tensors(const Checkpoint& checkpoint, const std::vector<StateTensor>& into);
 
 }  // namespace mm::state

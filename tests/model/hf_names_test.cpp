@@ -1,10 +1,11 @@
-#include "lib/model/hf_names.h"
+#include "lib/ckpt/hf_names.h"
 
 #include <doctest/doctest.h>
 
 #include "tests/model/tiny_llava.h"
 
 using namespace mm::model;
+using mm::ckpt::published_llava_name;
 
 namespace {
 

@@ -1,9 +1,9 @@
-#include "lib/model/hf_names.h"
+#include "lib/ckpt/hf_names.h"
 
 #include <array>
 #include <utility>
 
-namespace mm::model {
+namespace mm::ckpt {
 namespace {
 
 bool take_prefix(std::string_view& name, std::string_view prefix) {
@@ -54,4 +54,4 @@ std::optional<std::string> published_llava_name(std::string_view name) {
   return std::string(name);
 }
 
-}  // namespace mm::model
+}  // namespace mm::ckpt

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace mm::model {
+namespace mm::ckpt {
 
 /// The published llava-hf name of a tensor in any of the three spellings: as on disk
 /// ("vision_tower.vision_model...", "language_model.model..."), as in memory and as transformers 5
@@ -14,4 +14,4 @@ namespace mm::model {
 /// comes back as it is.
 std::optional<std::string> published_llava_name(std::string_view name);
 
-}  // namespace mm::model
+}  // namespace mm::ckpt

@@ -1,0 +1,72 @@
+#include "lib/ckpt/convert.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "apps/mmckpt/verbs.h"
+#include "lib/base/json.h"
+#include "lib/ckpt/tensor_tree.h"
+
+namespace mm::mmckpt {
+namespace {
+
+struct Options {
+  std::string in, out, to = "hf", dtype = "keep";
+  ckpt::ConvertOptions convert;
+  bool json = false;
+};
+
+const std::map<std::string, ckpt::DType> kDtypes = {
+    {"fp16", ckpt::DType::kF16}, {"bf16", ckpt::DType::kBF16}, {"fp32", ckpt::DType::kF32}};
+
+int run(const Options& options) {
+  ckpt::ConvertOptions convert = options.convert;
+  using To = ckpt::ConvertOptions::To;
+  convert.to = options.to == "own" ? To::kOwn : To::kHuggingFace;
+  if (options.dtype != "keep") convert.dtype = kDtypes.at(options.dtype);
+  const ckpt::Conversion done =
+      ckpt::convert(ckpt::resolve_target(options.in), options.out, convert);
+  if (options.json) {
+    const Json json{{"schema", 1},         {"out", options.out},  {"tensors", done.tensors},
+                    {"files", done.files}, {"bytes", done.bytes}, {"notes", done.notes}};
+    fmt::print("{}\n", json.dump(2));
+    return 0;
+  }
+  for (const std::string& note : done.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print("{}: {} tensors, {} in {} file{}\n", options.out, done.tensors,
+             ckpt::size_text(done.bytes), done.files, done.files == 1 ? "" : "s");
+  return 0;
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "convert",
+      "Writes the weights of a checkpoint as a Hugging Face directory, or the other way round.");
+  auto options = std::make_shared<Options>();
+  verb->add_option("in", options->in, "Hugging Face directory, RUN, RUN/ckpt or step-NNNNNNNN")
+      ->required();
+  verb->add_option("out", options->out, "directory to make; must not exist")->required();
+  verb->add_option("--to", options->to,
+                   "hf: config.json and safetensors; own: a checkpoint for init.from")
+      ->check(CLI::IsMember({"hf", "own"}))
+      ->capture_default_str();
+  verb->add_option("--dtype", options->dtype, "of floating-point tensors")
+      ->check(CLI::IsMember({"keep", "fp16", "bf16", "fp32"}))
+      ->capture_default_str();
+  verb->add_option("--max-shard-size", options->convert.max_shard_bytes,
+                   "bytes of tensors in one file, such as 5GB (default: 5GB)")
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--json", options->json, "one JSON object instead of text");
+  verb->footer(
+      "Examples:\n"
+      "  mmckpt convert runs/quickstart quickstart-hf --dtype bf16\n"
+      "  mmckpt convert llava-1.5-7b-hf start --to own");
+  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace mm::mmckpt
