@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -9,12 +10,24 @@
 
 namespace mm::data {
 
+/// Bytes of a picture that came with its row (a tar member, a Parquet cell, a data URL).
+using CarriedPicture = std::shared_ptr<const std::string>;
+
 /// One row of a source, not yet checked against pictures and tokenizer.
 struct Record {
   uint64_t row = 0;  ///< position in the source, from 0; rows that are refused count
   std::string key;   ///< recorded name, UTF-8: id, else first picture's path, else "row N"
   std::vector<std::string> images;  ///< paths as recorded, below the image root
   text::Conversation conversation;
+  /// Content of images[i] where the source itself carries it; null, or past the end: a file.
+  std::vector<CarriedPicture> carried;
+  std::string root;     ///< image root of this record; empty: that of the source options
+  uint32_t repeat = 0;  ///< which copy of a row that was asked for more than once, from 0
+
+  /// Content of images[i], or null.
+  const std::string* content(size_t i) const {
+    return i < carried.size() ? carried[i].get() : nullptr;
+  }
 };
 
 /// What a source yields: a record, or why a row gives none.

@@ -4,6 +4,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/base/hash.h"
 #include "lib/data/image_path.h"
 #include "lib/image/encode.h"
 #include "lib/image/prepare.h"
@@ -62,11 +63,17 @@ Result<text::RenderedSample> SampleBuilder::render(const Record& record) const {
   return text::render(without_pictures(record.conversation), template_, tokenizer_, render_options);
 }
 
-Result<std::string> SampleBuilder::prepare(const std::string& recorded) const {
-  const auto path = resolve_image_path(options_.source.root(), recorded);
+Result<CarriedPicture> SampleBuilder::fetch(const Record& record, size_t i) const {
+  if (record.content(i) != nullptr) return record.carried[i];
+  const auto root =
+      record.root.empty() ? options_.source.root() : std::filesystem::path(record.root);
+  const auto path = resolve_image_path(root, record.images[i]);
   if (!path) return path.failure();
+  return std::make_shared<const std::string>(read_file(*path, kMaxPictureFileBytes));
+}
+
+Result<std::string> SampleBuilder::prepare(const std::string& file) const {
   const PictureOptions& pictures = options_.pictures;
-  const std::string file = read_file(*path, kMaxPictureFileBytes);
   const auto decoded =
       image::decode_prepared(image::as_bytes(file),
                              {.geometry = *image::geometry_from_name(pictures.geometry),
@@ -90,11 +97,15 @@ std::variant<BuiltSample, LedgerEntry> SampleBuilder::build(const Record& record
   // A label on the first token alone would train on nothing after the shift.
   if (size_of(text).targets == 0) return refuse({}, {"no_targets", "no token to train on"});
   BuiltSample sample{.row = record.row, .key = record.key, .size = size_of(text)};
+  sample.repeat = record.repeat;
   std::vector<std::string> files;
   if (!options_.text_only) {
-    for (const std::string& recorded : record.images) {
-      auto file = prepare(recorded);
-      if (!file) return refuse(recorded, file.failure());
+    for (size_t i = 0; i < record.images.size(); ++i) {
+      const auto content = fetch(record, i);
+      if (!content) return refuse(record.images[i], content.failure());
+      auto file = prepare(**content);
+      if (!file) return refuse(record.images[i], file.failure());
+      sample.picture_hashes.push_back(xxh3_64(std::string_view(**content)));
       files.push_back(std::move(*file));
     }
   }

@@ -16,8 +16,10 @@ struct BuiltSample {
   uint64_t row = 0;  ///< of the source
   std::string key;
   SampleSize size;
-  int32_t width = 0, height = 0;  ///< of the stored pictures; 0 without
-  std::string payload;            ///< encode_sample
+  int32_t width = 0, height = 0;         ///< of the stored pictures; 0 without
+  std::string payload;                   ///< encode_sample
+  uint32_t repeat = 0;                   ///< of the record
+  std::vector<uint64_t> picture_hashes;  ///< XXH3 of each picture's bytes as the source has them
 };
 
 /// Records to samples: reads and prepares pictures, renders and tokenises the conversation.
@@ -33,7 +35,9 @@ class SampleBuilder {
 
  private:
   Result<text::RenderedSample> render(const Record& record) const;
-  Result<std::string> prepare(const std::string& recorded) const;
+  /// Content of the record's picture i as the source has it.
+  Result<CarriedPicture> fetch(const Record& record, size_t i) const;
+  Result<std::string> prepare(const std::string& file) const;
 
   const PackOptions& options_;
   const text::Tokenizer& tokenizer_;

@@ -107,6 +107,28 @@ Segments build_segments(const Dialogue& dialogue, const ChatTemplate& chat,
   return out;
 }
 
+Result<Dialogue> make_document(const Conversation& conversation) {
+  for (const Turn& turn : conversation.turns) {
+    if (!is_valid_utf8(turn.text))
+      return Failure{"bad_utf8", "the document is not valid UTF-8; convert the file"};
+  }
+  return Dialogue{{}, conversation.turns};
+}
+
+Segments document_segments(const Turns& turns, const Tokenizer& tokenizer) {
+  Segments out(tokenizer);
+  out.begin("{bos}");
+  for (const Turn& turn : turns) {
+    if (turn.role == Role::kUser) {
+      out.add_user_text(turn.text);
+    } else {
+      out.add_text(turn.text, true);
+    }
+  }
+  out.add_template("{eos}", true);
+  return out;
+}
+
 std::optional<Failure> cut(RenderedSample& sample, int32_t max_length) {
   const auto length = static_cast<int32_t>(sample.ids.size());
   if (max_length <= 0 || length <= max_length) return std::nullopt;
@@ -158,13 +180,16 @@ int32_t image_token_count(int32_t side, int32_t patch, bool has_class_token,
 
 Result<RenderedSample> render(const Conversation& conversation, const ChatTemplate& chat,
                               const Tokenizer& tokenizer, const RenderOptions& options) {
-  auto dialogue = make_dialogue(conversation, options);
+  auto dialogue =
+      conversation.document ? make_document(conversation) : make_dialogue(conversation, options);
   if (!dialogue) return dialogue.failure();
   if (auto failure = check_images(*dialogue, conversation.images)) return *failure;
   if (conversation.images > 0 && tokenizer.image_id() < 0)
     throw UsageError("the tokenizer has no {} mark; load it with one", kImageMark);
-  RenderedSample sample =
-      build_segments(*dialogue, chat, tokenizer, options).tokenise(options.image_tokens);
+  const Segments segments = conversation.document
+                                ? document_segments(dialogue->turns, tokenizer)
+                                : build_segments(*dialogue, chat, tokenizer, options);
+  RenderedSample sample = segments.tokenise(options.image_tokens);
   if (auto failure = cut(sample, options.max_length)) return *failure;
   sample.targets = static_cast<int32_t>(std::count_if(sample.labels.begin(), sample.labels.end(),
                                                       [](int32_t l) { return l != kIgnore; }));

@@ -26,6 +26,9 @@ struct Turn {
 struct Conversation {
   std::vector<Turn> turns;
   int32_t images = 0;  ///< pictures that the record brings
+  /// Text and pictures in order, without roles: user turns hold marks alone, assistant turns text.
+  /// Rendered as bos, turns, eos whatever the template; all text and the eos are trained on.
+  bool document = false;
 };
 
 /// A caption of `images` pictures (0 for plain text) as a conversation of one pair.

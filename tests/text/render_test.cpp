@@ -45,6 +45,21 @@ TEST_CASE("C10: labels are exact by position, six trainable tokens") {
   CHECK(sample->images == std::vector<ImageSpan>{{2, 4}});
 }
 
+TEST_CASE("render: a document keeps its order, all of its text and the end token are trained on") {
+  Conversation document{
+      {{U, "<image>"}, {A, "a cat"}, {U, "<image>"}, {U, "<image>"}, {A, "and that"}}, 3};
+  document.document = true;
+  const auto sample = render(document, bare_vicuna(), *toy_words(), {.image_tokens = 2});
+  REQUIRE(sample.ok());
+  CHECK(sample->ids == Ids{1, 6, 6, 10, 11, 6, 6, 6, 6, 13, 14, 2});
+  Ids labels = sample->ids;
+  for (const int i : {0, 1, 2, 5, 6, 7, 8}) labels[i] = kIgnore;
+  CHECK(sample->labels == labels);
+  document.images = 2;
+  CHECK(render(document, bare_vicuna(), *toy_words(), {.image_tokens = 2}).failure().kind ==
+        "image_count");
+}
+
 TEST_CASE("C10: a sample without a trainable token is refused and named, never silent") {
   const auto sample =
       render(kTwoTurns, bare_vicuna(), *toy_words(), {.image_tokens = 4, .max_length = 10});
