@@ -32,8 +32,8 @@ void add_eval(CLI::App& app, Action& action) {
   verb->add_flag("--json", options->json, "print the result as JSON (also in RUN/eval.json)");
   verb->footer(
       "Examples:\n"
-      "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/heldout\n"
-      "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/heldout --limit 20 "
+      "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/noto/heldout\n"
+      "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/noto/heldout --limit 20 "
       "--json");
   verb->callback([options, &action] {
     action = [options] {

@@ -10,7 +10,7 @@
 namespace mm::run {
 namespace {
 
-constexpr size_t kColumns = 6, kLineChars = 24, kNameLines = 2;
+constexpr size_t kColumns = 6, kLineChars = 22, kNameLines = 2;
 constexpr size_t kCellWidth = 160, kCellHeight = 156, kSide = 72, kLineHeight = 14;
 
 /// `text` broken at blanks into at most kNameLines lines; what does not fit ends in an ellipsis.
