@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/base/file.h"
+#include "lib/data/column_file.h"
 #include "lib/data/epoch_plan.h"
 
 namespace mm::data {
@@ -29,9 +29,7 @@ struct RowPlace {
   uint32_t bytes = 0;
 };
 
-/// Writes the columnar index (docs/formats.md): 64-byte header with row count, a table of columns
-/// (name, width, offset, bytes, CRC32C), the columns, each at a multiple of 64 bytes. Atomic.
-/// O(rows) memory.
+/// Writes the index as a column file (docs/formats.md). Atomic. O(rows) memory.
 void write_index(const std::filesystem::path& path, std::span<const IndexRow> rows);
 
 /// The index, mapped: opening costs one pass for the checksums, rows are read in place. Immutable,
@@ -50,11 +48,11 @@ class DatasetIndex {
   /// All sizes in row order, as plan_epoch takes them.
   std::vector<SampleSize> sizes() const;
   std::string_view key(uint64_t row) const;
-  std::span<const std::byte> bytes() const { return map_.bytes(); }
+  std::span<const std::byte> bytes() const { return file_.bytes(); }
 
  private:
   void check_keys(const std::filesystem::path& path) const;
-  MappedFile map_;
+  ColumnFile file_;
   uint64_t rows_ = 0;
   std::span<const uint64_t> source_row_, offset_, key_end_;
   std::span<const uint32_t> shard_, bytes_;

@@ -44,7 +44,7 @@ double step_cost_worst(const EpochPlan& plan, size_t full_step) {
   for (const auto& step : plan.steps) {
     if (step.size() != full_step) continue;
     double cost = 0;
-    for (const Pack& pack : step) cost += pack_cost(pack);
+    for (const Pack& pack : step) cost += pack.cost;
     costs.push_back(cost);
   }
   return costs.empty() ? 1 : max_over_mean(costs);

@@ -11,8 +11,9 @@
 
 namespace mm::data {
 
-double pack_cost(const Pack& pack) {
-  return static_cast<double>(pack.tokens) + pack.attention_pairs / kPairsPerToken;
+double pack_cost(const Pack& pack, double image_cost) {
+  return static_cast<double>(pack.tokens) + pack.attention_pairs / kPairsPerToken +
+         image_cost * static_cast<double>(pack.images);
 }
 
 std::vector<std::vector<uint32_t>> longest_first(const std::vector<double>& costs, size_t bins,
@@ -39,36 +40,175 @@ std::vector<std::vector<uint32_t>> longest_first(const std::vector<double>& cost
 
 namespace {
 
-/// Appends the steps of packs[begin, end), a whole number of them.
-void balance_window(std::vector<Pack>& packs, size_t begin, size_t end, size_t per_step,
-                    std::vector<std::vector<Pack>>& steps) {
-  std::vector<double> costs;
-  for (size_t i = begin; i < end; ++i) costs.push_back(pack_cost(packs[i]));
-  for (const auto& bin : longest_first(costs, (end - begin) / per_step, per_step)) {
-    auto& step = steps.emplace_back();
-    for (const uint32_t item : bin) step.push_back(std::move(packs[begin + item]));
+/// A way to fill all bins with some of the items, heaviest bin first.
+struct Partial {
+  struct Bin {
+    double cost = 0;
+    std::vector<uint32_t> items;
+  };
+  std::vector<Bin> bins;
+  uint32_t id = 0;  ///< breaks ties
+
+  double spread() const { return bins.front().cost - bins.back().cost; }
+  bool operator<(const Partial& other) const {
+    return spread() != other.spread() ? spread() < other.spread() : id > other.id;
+  }
+};
+
+/// Lightest bins of `b` go to the heaviest of `a`.
+Partial joined(Partial a, Partial b, uint32_t id) {
+  for (size_t i = 0; i < a.bins.size(); ++i) {
+    Partial::Bin& from = b.bins[b.bins.size() - 1 - i];
+    a.bins[i].cost += from.cost;
+    a.bins[i].items.insert(a.bins[i].items.end(), from.items.begin(), from.items.end());
+  }
+  std::stable_sort(a.bins.begin(), a.bins.end(),
+                   [](const auto& x, const auto& y) { return x.cost > y.cost; });
+  a.id = id;
+  return a;
+}
+
+/// The next `bins` items of `order`, one a bin; bins beyond the end stay empty.
+Partial one_each(std::span<const double> costs, std::span<const uint32_t> order, size_t begin,
+                 size_t bins) {
+  Partial partial{.id = static_cast<uint32_t>(begin / bins)};
+  for (size_t i = begin; i < begin + bins; ++i) {
+    if (i < order.size())
+      partial.bins.push_back({costs[order[i]], {order[i]}});
+    else
+      partial.bins.push_back({});
+  }
+  return partial;
+}
+
+}  // namespace
+
+std::vector<std::vector<uint32_t>> deal_evenly(std::span<const double> costs, size_t bins) {
+  MM_CHECK(bins > 0, "{} bins", bins);
+  std::vector<uint32_t> order(costs.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return costs[a] > costs[b]; });
+  std::vector<Partial> heap;
+  for (size_t begin = 0; begin < order.size(); begin += bins)
+    heap.push_back(one_each(costs, order, begin, bins));
+  std::make_heap(heap.begin(), heap.end());
+  auto next_id = static_cast<uint32_t>(heap.size());
+  const auto pop = [&] {
+    std::pop_heap(heap.begin(), heap.end());
+    Partial top = std::move(heap.back());
+    heap.pop_back();
+    return top;
+  };
+  while (heap.size() > 1) {
+    Partial first = pop();
+    heap.push_back(joined(std::move(first), pop(), next_id++));
+    std::push_heap(heap.begin(), heap.end());
+  }
+  std::vector<std::vector<uint32_t>> result(bins);
+  for (size_t b = 0; b < bins && !heap.empty(); ++b) {
+    result[b] = std::move(heap.front().bins[b].items);
+    std::sort(result[b].begin(), result[b].end());
+  }
+  return result;
+}
+
+namespace {
+
+void end_step(StepOrder& order) { order.begin.push_back(order.packs.size()); }
+
+/// Shuffles steps [first, all) as wholes.
+void shuffle_steps(StepOrder& order, size_t first, const Philox& random) {
+  std::vector<uint32_t> turn(order.steps() - first);
+  std::iota(turn.begin(), turn.end(), 0u);
+  shuffle(std::span(turn), random);
+  const StepOrder old = order;
+  order.packs.resize(old.begin[first]);
+  order.begin.resize(first + 1);
+  for (const uint32_t t : turn) {
+    const size_t s = first + t;
+    order.packs.insert(order.packs.end(), old.packs.begin() + static_cast<ptrdiff_t>(old.begin[s]),
+                       old.packs.begin() + static_cast<ptrdiff_t>(old.begin[s + 1]));
+    end_step(order);
+  }
+}
+
+/// Within spans of nearly one cost, sorts by images: packs of a step then agree in both.
+void sort_strata(std::span<const PackLoad> packs, std::span<uint32_t> sorted, size_t per_step) {
+  for (size_t begin = 0; begin < sorted.size();) {
+    size_t end = begin;
+    const double least = packs[sorted[begin]].cost;
+    while (end < sorted.size() && packs[sorted[end]].cost <= least * (1 + kStratum)) ++end;
+    // Whole steps: a stratum that ends inside a step would leave it mixed.
+    end = std::min(sorted.size(), begin + std::max<size_t>(1, (end - begin) / per_step) * per_step);
+    std::stable_sort(sorted.begin() + static_cast<ptrdiff_t>(begin),
+                     sorted.begin() + static_cast<ptrdiff_t>(end),
+                     [&](uint32_t a, uint32_t b) { return packs[a].images < packs[b].images; });
+    begin = end;
+  }
+}
+
+void cut_steps(StepOrder& order, std::span<const uint32_t> packs, size_t per_step) {
+  for (size_t i = 0; i < packs.size(); i += per_step) {
+    const auto step = packs.subspan(i, std::min(per_step, packs.size() - i));
+    order.packs.insert(order.packs.end(), step.begin(), step.end());
+    end_step(order);
   }
 }
 
 }  // namespace
 
-std::vector<std::vector<Pack>> balance_steps(std::vector<Pack> packs, int32_t packs_per_step,
-                                             const Philox& random) {
+StepOrder balance_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
+                        const Philox& random) {
   const auto per_step = static_cast<size_t>(packs_per_step);
   const size_t whole = packs.size() / per_step * per_step;
-  std::vector<std::vector<Pack>> steps;
+  StepOrder order;
   for (size_t begin = 0; begin < whole;) {
     const size_t end = std::min(whole, begin + kStepsPerWindow * per_step);
-    const size_t first_step = steps.size();
-    balance_window(packs, begin, end, per_step, steps);
-    shuffle(std::span(steps).subspan(first_step), random.child(first_step));
+    const size_t first_step = order.steps();
+    std::vector<double> costs;
+    for (size_t i = begin; i < end; ++i) costs.push_back(packs[i].cost);
+    for (const auto& bin : longest_first(costs, (end - begin) / per_step, per_step)) {
+      for (const uint32_t item : bin) order.packs.push_back(static_cast<uint32_t>(begin + item));
+      end_step(order);
+    }
+    shuffle_steps(order, first_step, random.child(first_step));
     begin = end;
   }
   if (whole < packs.size()) {
-    auto& last = steps.emplace_back();
-    for (size_t i = whole; i < packs.size(); ++i) last.push_back(std::move(packs[i]));
+    for (size_t i = whole; i < packs.size(); ++i) order.packs.push_back(static_cast<uint32_t>(i));
+    end_step(order);
   }
-  return steps;
+  return order;
+}
+
+StepOrder group_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
+                      const Philox& random) {
+  const auto per_step = static_cast<size_t>(packs_per_step);
+  const auto by_cost = [&](uint32_t a, uint32_t b) {
+    return packs[a].cost != packs[b].cost ? packs[a].cost < packs[b].cost : a < b;
+  };
+  std::vector<uint32_t> ids(packs.size());
+  std::iota(ids.begin(), ids.end(), 0u);
+  const size_t last = packs.size() % per_step;
+  const size_t loose = packs.size() < 2 * per_step ? last : last + per_step;
+  std::partial_sort(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(loose), ids.end(), by_cost);
+  const auto rest = std::span(ids).subspan(loose);
+  std::sort(rest.begin(), rest.end());
+  shuffle(rest, random.child("packs"));
+
+  StepOrder order;
+  cut_steps(order, std::span(ids).subspan(last, loose - last), per_step);
+  for (size_t begin = 0; begin < rest.size(); begin += kStepsPerWindow * per_step) {
+    const auto window =
+        rest.subspan(begin, std::min(kStepsPerWindow * per_step, rest.size() - begin));
+    std::sort(window.begin(), window.end(), by_cost);
+    sort_strata(packs, window, per_step);
+    cut_steps(order, window, per_step);
+  }
+  shuffle_steps(order, 0, random.child("steps"));
+  cut_steps(order, std::span(ids).first(last), per_step);
+  return order;
 }
 
 }  // namespace mm::data

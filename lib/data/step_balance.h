@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "lib/base/random.h"
@@ -7,24 +8,54 @@
 
 namespace mm::data {
 
-/// Cost of a pack in token equivalents: tokens + attention_pairs / kPairsPerToken. The ratio is
-/// that of a decoder whose linear layers cost 12 * hidden^2 * 2 FLOPs a token and attention 4 *
-/// hidden a pair: 6 * hidden, here for hidden = 2,048.
-double pack_cost(const Pack& pack);
+/// Cost of a pack in token equivalents: tokens + attention_pairs / kPairsPerToken + image_cost *
+/// images. The ratio is that of a decoder whose linear layers cost 12 * hidden^2 * 2 FLOPs a token
+/// and attention 4 * hidden a pair: 6 * hidden, here for hidden = 2,048. A frozen CLIP-L/336 before
+/// a decoder of 7B is an image_cost of about 9, a trained one 28.
+double pack_cost(const Pack& pack, double image_cost = 0);
 inline constexpr double kPairsPerToken = 12288.0;
 
-/// Deals packs into steps of `packs_per_step` packs (the last step takes what is left) such that
-/// the steps of a window of kStepsPerWindow steps cost about the same: longest processing time
-/// first with equal counts, ties by index. Then the steps of each window change places at random,
-/// so that cost says nothing about time. Deterministic.
-std::vector<std::vector<Pack>> balance_steps(std::vector<Pack> packs, int32_t packs_per_step,
-                                             const Philox& random);
+/// What a step is made of: pack `packs[i]` for i in [begin[s], begin[s + 1]). Only the last step
+/// may be short.
+struct StepOrder {
+  std::vector<uint32_t> packs;
+  std::vector<uint64_t> begin{0};
+  size_t steps() const { return begin.size() - 1; }
+};
+
+/// What steps are made by.
+struct PackLoad {
+  double cost = 0;
+  int64_t images = 0;
+};
+
+/// Steps that cost the same: deals the packs, in their order, into steps of `packs_per_step` such
+/// that those of a window of kStepsPerWindow steps cost about the same (longest_first). Then the
+/// steps of each window change places at random. Deterministic.
+StepOrder balance_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
+                        const Philox& random);
+
+/// Steps of packs that cost the same, so that the ranks of a step do, however many there are. The
+/// packs are shuffled; the cheapest (a short last step's and one step more) are set apart, as they
+/// are what packing left over; the others are sorted by cost within windows of kStepsPerWindow
+/// steps, and within kStratum of cost by images, cut into steps, and these are shuffled over the
+/// whole epoch. Deterministic.
+StepOrder group_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
+                      const Philox& random);
 inline constexpr size_t kStepsPerWindow = 64;
+inline constexpr double kStratum = 0.004;
 
 /// Longest processing time first into `bins` bins of at most `capacity` items each: heaviest item
 /// to the lightest bin with room; ties go to the lower index. bins * capacity >= costs.size().
 /// Returns ascending item indices per bin. O(n log n + n log bins).
 std::vector<std::vector<uint32_t>> longest_first(const std::vector<double>& costs, size_t bins,
                                                  size_t capacity);
+
+/// Largest differencing with equal counts: bins get ceil(items / bins) items each or one less. Runs
+/// of `bins` items of like cost begin as partial solutions of one item a bin; the two that spread
+/// most are joined, lightest bin to heaviest, until one is left (Karmarkar and Karp 1982; equal
+/// counts: Michiels et al., "Performance ratios for the differencing method", 2003). Returns
+/// ascending item indices per bin. O(n log n).
+std::vector<std::vector<uint32_t>> deal_evenly(std::span<const double> costs, size_t bins);
 
 }  // namespace mm::data

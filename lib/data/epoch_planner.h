@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "lib/data/epoch_plan.h"
+#include "lib/data/length_types.h"
+#include "lib/data/pack_patterns.h"
+
+namespace mm::data {
+
+/// Plans the epochs of one set of samples. What depends on lengths alone (the patterns by which
+/// lengths share packs) is made once; an epoch then only draws which samples fill them, in O(n).
+/// Immutable, thread-safe. Borrows the sizes.
+class EpochPlanner {
+ public:
+  /// Throws as plan_epoch_table does.
+  EpochPlanner(std::span<const SampleSize> sizes, const PlanOptions& options);
+
+  PlanTable plan(uint64_t epoch) const;
+  std::span<const SampleSize> sizes() const { return sizes_; }
+  const PlanOptions& options() const { return options_; }
+  /// The packing in use: that of the options, for kTight the one that it took.
+  Packing packing() const { return packing_; }
+
+ private:
+  std::span<const SampleSize> sizes_;
+  PlanOptions options_;
+  Packing packing_;
+  std::vector<uint32_t> dropped_;
+  LengthTypes types_;      ///< of the rows that are not dropped
+  PackPatterns patterns_;  ///< of types_; empty for kShuffled and kNone
+};
+
+}  // namespace mm::data

@@ -1,0 +1,22 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lib/data/epoch_plan.h"
+
+namespace mm::data {
+
+/// Sample lengths from a table, for planning before anything is packed.
+struct LengthTable {
+  std::vector<SampleSize> sizes;
+  bool has_images = false;  ///< whether there was such a column; without it images are 0
+};
+
+/// Reads a CSV file (.csv or .csv.gz, told apart by content): a header line names the columns;
+/// "tokens" is needed, "images" and "targets" are taken if there, others are passed over. Fields
+/// are quoted as RFC 4180 says; blank lines and a byte order mark are passed over. Streams; 12
+/// bytes a row. Throws IoError, or DataError with file, line, and what was expected.
+LengthTable read_lengths(const std::filesystem::path& path);
+
+}  // namespace mm::data
