@@ -5,6 +5,7 @@
 #include "apps/mmshard/verbs.h"
 #include "lib/base/exit_code.h"
 #include "lib/data/dataset_info.h"
+#include "lib/text/chat_template.h"
 
 namespace mmshard {
 namespace {
@@ -33,7 +34,10 @@ void print(const DatasetInfo& info) {
     fmt::print(", {}x{} by {} with {}, stored {}, {} tokens each", m.pictures.side, m.pictures.side,
                m.pictures.geometry, m.pictures.filter, m.pictures.storage, m.pictures.patches);
   }
-  fmt::print("\ntext       template {}, at most {} tokens, {} of {} ids\n", m.chat_template,
+  fmt::print("\ntext       template {}, at most {} tokens, {} of {} ids\n",
+             mm::text::find_template(m.chat_template)
+                 .value_or(mm::text::ChatTemplate{.name = m.chat_template})
+                 .name,
              m.max_length, m.tokenizer.kind, m.tokenizer.vocab_size);
   fmt::print("shards     {}, {:.1f} MiB\n", m.shards.size(),
              static_cast<double>(info.shard_bytes) / (1 << 20));

@@ -25,18 +25,27 @@ struct ChatTemplate {
   bool keeps_user_text = true;  ///< false: of user turns only the picture marks stay (captioning)
   /// Marks go to the front of their turn, one line each, and the rest is stripped, as LLaVA does.
   bool marks_first = true;
+  bool strips_text = false;  ///< texts of turns and of the system lose white space at both ends
 };
 
-/// Named templates:
+/// A template by name, or by a definition in TOML (anything that holds a "="; see parse_template):
 /// - "plain": LLaVA stage 1. `<s>` pictures caption `\n`; caption and line end are trained on.
-/// - "plain_eos": the same with `</s>` in place of the line end: `<s>` pictures caption `</s>`. For
-/// tokenizers that fold line
-///   ends into blanks, and for models that must learn to stop (the quick start).
+/// - "plain_eos": the same with `</s>` in place of the line end. For tokenizers that fold line ends
+///   into blanks, and for models that must learn to stop (the quick start).
 /// - "vicuna_v1": `<s>` system, blank, `USER: ` question ` ASSISTANT:` blank answer `</s>`...;
-/// blank + answer + `</s>` trained on.
-/// - "chatml": `<|im_start|>role⏎text<|im_end|>⏎`; answer and its `<|im_end|>` trained on.
-/// Nothing for other names.
-std::optional<ChatTemplate> find_template(std::string_view name);
+///   blank + answer + `</s>` trained on.
+/// - "llama3": `<|start_header_id|>role<|end_header_id|>`, two line ends, text, `<|eot_id|>`;
+/// answer
+///   and its `<|eot_id|>` trained on; no system text of its own.
+/// - "chatml": `<|im_start|>role`, line end, text, `<|im_end|>`, line end; answer and its
+///   `<|im_end|>` trained on.
+/// Nothing for other names. Throws UsageError for a wrong definition.
+std::optional<ChatTemplate> find_template(std::string_view spec);
+
+/// A template of a user: TOML with `name` and the fields of ChatTemplate as keys, all others with
+/// their defaults. Throws UsageError with `origin`, line and column.
+ChatTemplate parse_template(std::string_view toml, std::string_view origin);
+
 std::vector<std::string> template_names();
 
 }  // namespace mm::text

@@ -187,6 +187,21 @@ std::string Decoder::decode(Pieces pieces) const {
   return replace_invalid_utf8(joined(pieces, blanks_ ? " " : ""));
 }
 
+Decoder word_end_decoder(std::string_view suffix) {
+  Decoder out;
+  out.add([suffix = std::string(suffix)](Pieces& pieces) {
+    std::string bytes;
+    for (const std::string& piece : pieces) {
+      bytes += spelling_to_bytes(piece).value_or(piece);
+      if (!bytes.ends_with(suffix)) continue;
+      bytes.resize(bytes.size() - suffix.size());
+      if (&piece != &pieces.back()) bytes += ' ';
+    }
+    pieces = {bytes};
+  });
+  return out;
+}
+
 Decoder read_decoder(const json& part, std::string_view origin) {
   Decoder out;
   if (part.is_null()) {

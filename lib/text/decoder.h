@@ -31,4 +31,7 @@ class Decoder {
 /// naming what is unknown.
 Decoder read_decoder(const nlohmann::json& json, std::string_view origin);
 
+/// Byte-level pieces whose words end with `suffix`, which becomes a blank (but for the last).
+Decoder word_end_decoder(std::string_view suffix);
+
 }  // namespace mm::text

@@ -84,22 +84,25 @@ Segments build_segments(const Dialogue& dialogue, const ChatTemplate& chat,
   std::string system = !dialogue.system.empty()  ? dialogue.system
                        : !options.system.empty() ? options.system
                                                  : chat.system;
+  const auto own = [&](const std::string& text) {
+    return chat.strips_text ? std::string(strip(text)) : text;
+  };
   if (!options.no_system && !system.empty()) {
     out.add_template(chat.system_open, false);
-    out.add_text(system, false);
+    out.add_text(own(system), false);
     out.add_template(chat.system_close, false);
   }
   for (const Turn& turn : dialogue.turns) {
     if (turn.role == Role::kUser) {
       out.add_template(chat.user_open, false);
       out.add_user_text(chat.marks_first || !chat.keeps_user_text
-                            ? marks_to_front(turn.text, chat.keeps_user_text)
-                            : turn.text);
+                            ? marks_to_front(own(turn.text), chat.keeps_user_text)
+                            : own(turn.text));
       out.add_template(chat.user_close, false);
       out.add_template(chat.answer_open, false);
     } else {
       out.add_template(chat.answer_lead, true);
-      out.add_text(turn.text, true);
+      out.add_text(own(turn.text), true);
       out.add_template(chat.answer_close, true);
       out.add_template(chat.turn_close, false);
     }
@@ -189,7 +192,7 @@ Result<RenderedSample> render(const Conversation& conversation, const ChatTempla
   const Segments segments = conversation.document
                                 ? document_segments(dialogue->turns, tokenizer)
                                 : build_segments(*dialogue, chat, tokenizer, options);
-  RenderedSample sample = segments.tokenise(options.image_tokens);
+  RenderedSample sample = segments.tokenise(options.image_tokens, options.picture_tokens);
   if (auto failure = cut(sample, options.max_length)) return *failure;
   sample.targets = static_cast<int32_t>(std::count_if(sample.labels.begin(), sample.labels.end(),
                                                       [](int32_t l) { return l != kIgnore; }));

@@ -53,6 +53,7 @@ struct RenderedSample {
 
 struct RenderOptions {
   int32_t image_tokens = 0;  ///< per picture; see image_token_count
+  std::vector<int32_t> picture_tokens = {};  ///< of picture i, where pictures differ; else empty
   int32_t max_length = 0;    ///< tokens, those of pictures included; 0 = no limit
   std::string system;        ///< in place of the template's, if not empty
   bool no_system = false;    ///< leave the system text out

@@ -84,7 +84,8 @@ void Segments::encode_run(size_t first, size_t end, bool at_start, RenderedSampl
   }
 }
 
-RenderedSample Segments::tokenise(int32_t image_tokens) const {
+RenderedSample Segments::tokenise(int32_t image_tokens,
+                                  std::span<const int32_t> picture_tokens) const {
   RenderedSample out;
   bool at_start = true;
   for (size_t i = 0; i < parts_.size();) {
@@ -98,8 +99,13 @@ RenderedSample Segments::tokenise(int32_t image_tokens) const {
       continue;
     }
     const bool picture = part.id == tokenizer_.image_id();
-    if (picture) out.images.push_back({static_cast<int32_t>(out.ids.size()), image_tokens});
-    for (int32_t k = 0; k < (picture ? image_tokens : 1); ++k) push(out, part.id, part.trained);
+    int32_t count = 1;
+    if (picture) {
+      const size_t number = out.images.size();
+      count = number < picture_tokens.size() ? picture_tokens[number] : image_tokens;
+      out.images.push_back({static_cast<int32_t>(out.ids.size()), count});
+    }
+    for (int32_t k = 0; k < count; ++k) push(out, part.id, part.trained);
     ++i;
   }
   return out;

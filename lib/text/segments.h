@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,9 @@ class Segments {
   /// As add_text, not trained on, but kImageMark becomes the image id.
   void add_user_text(std::string_view text);
 
-  /// Ids and labels; each image id is repeated `image_tokens` times.
-  RenderedSample tokenise(int32_t image_tokens) const;
+  /// Ids and labels; the image id of picture i is repeated `picture_tokens[i]` times,
+  /// `image_tokens` times past its end.
+  RenderedSample tokenise(int32_t image_tokens, std::span<const int32_t> picture_tokens = {}) const;
 
  private:
   struct Part {

@@ -40,8 +40,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     pieces_ = processor_.GetPieceSize();
     vocab_size_ = pieces_;
     std::vector<Mark> marks;
-    for (const int id : {processor_.bos_id(), processor_.eos_id()}) {
-      if (id >= 0) marks.push_back({processor_.IdToPiece(id), id});
+    for (int32_t id = 0; id < pieces_; ++id) {
+      const bool end = id == processor_.bos_id() || id == processor_.eos_id();
+      if (end || processor_.IsControl(id)) marks.push_back({processor_.IdToPiece(id), id});
     }
     for (const std::string& text : options.extra_marks) {
       const auto known = plain_piece(text);

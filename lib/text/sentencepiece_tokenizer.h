@@ -6,8 +6,8 @@
 
 namespace mm::text {
 
-/// A SentencePiece model (BPE or unigram). Marks: <s> and </s> by the model's bos and eos, and
-/// options.extra_marks.
+/// A SentencePiece model (BPE or unigram). Marks: the model's control pieces (bos and eos among
+/// them), and options.extra_marks.
 std::unique_ptr<Tokenizer> parse_sentencepiece(std::string_view model, std::string_view origin,
                                                const TokenizerOptions& options);
 

@@ -4,7 +4,9 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/text/clip_bpe.h"
 #include "lib/text/sentencepiece_tokenizer.h"
+#include "lib/text/tiktoken.h"
 #include "lib/text/tokenizer_json.h"
 
 namespace mm::text {
@@ -72,28 +74,69 @@ void Tokenizer::set_wrapping(std::vector<int32_t> before, std::vector<int32_t> a
 
 TokenizerKind sniff_tokenizer(std::string_view content) {
   const size_t at = content.find_first_not_of(" \t\r\n");
-  return at != std::string_view::npos && content[at] == '{' &&
-                 content.find('"', at) != std::string_view::npos &&
-                 content.find_first_not_of(" \t\r\n", at + 1) == content.find('"', at)
-             ? TokenizerKind::kTokenizerJson
-             : TokenizerKind::kSentencePiece;
+  const bool object = at != std::string_view::npos && content[at] == '{' &&
+                      content.find('"', at) != std::string_view::npos &&
+                      content.find_first_not_of(" \t\r\n", at + 1) == content.find('"', at);
+  if (object) return TokenizerKind::kTokenizerJson;
+  if (looks_like_clip_bpe(content)) return TokenizerKind::kClip;
+  return looks_like_tiktoken(content) ? TokenizerKind::kTiktoken : TokenizerKind::kSentencePiece;
 }
 
 std::string_view tokenizer_kind_name(TokenizerKind kind) {
-  return kind == TokenizerKind::kSentencePiece ? "sentencepiece" : "tokenizer.json";
+  switch (kind) {
+    case TokenizerKind::kTokenizerJson:
+      return "tokenizer.json";
+    case TokenizerKind::kTiktoken:
+      return "tiktoken";
+    case TokenizerKind::kClip:
+      return "clip";
+    case TokenizerKind::kSentencePiece:
+      break;
+  }
+  return "sentencepiece";
+}
+
+std::string tokenizer_copy_name(TokenizerKind kind, std::string_view scheme) {
+  switch (kind) {
+    case TokenizerKind::kTokenizerJson:
+      return "tokenizer.json";
+    case TokenizerKind::kTiktoken:
+      return fmt::format("tokenizer{}{}.tiktoken", scheme.empty() ? "" : ".", scheme);
+    case TokenizerKind::kClip:
+      return "tokenizer.clip.txt.gz";
+    case TokenizerKind::kSentencePiece:
+      break;
+  }
+  return "tokenizer.model";
+}
+
+std::string scheme_of_name(const std::filesystem::path& path) {
+  if (path.extension() != ".tiktoken") return {};
+  const std::string scheme = path.stem().extension().string();
+  return scheme.empty() ? scheme : scheme.substr(1);
 }
 
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view content, std::string_view origin,
                                            const TokenizerOptions& options) {
   if (content.empty()) throw DataError("{}: empty tokenizer file", origin);
-  if (sniff_tokenizer(content) == TokenizerKind::kTokenizerJson)
-    return parse_tokenizer_json(content, origin, options);
+  switch (sniff_tokenizer(content)) {
+    case TokenizerKind::kTokenizerJson:
+      return parse_tokenizer_json(content, origin, options);
+    case TokenizerKind::kTiktoken:
+      return parse_tiktoken(content, origin, options);
+    case TokenizerKind::kClip:
+      return parse_clip_bpe(content, origin, options);
+    case TokenizerKind::kSentencePiece:
+      break;
+  }
   return parse_sentencepiece(content, origin, options);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path,
                                           const TokenizerOptions& options) {
-  return parse_tokenizer(read_file(path, kMaxFileBytes), path.string(), options);
+  TokenizerOptions named = options;
+  if (named.scheme.empty()) named.scheme = scheme_of_name(path);
+  return parse_tokenizer(read_file(path, kMaxFileBytes), path.string(), named);
 }
 
 }  // namespace mm::text

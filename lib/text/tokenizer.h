@@ -90,18 +90,27 @@ struct TokenizerOptions {
   /// others get the next ids.
   std::vector<std::string> extra_marks{std::string(kImageMark)};
   DummyPrefix dummy_prefix = DummyPrefix::kEverywhere;
+  /// tiktoken: pattern and special tokens (tiktoken_schemes()); empty: by the file's name
+  /// ("any.SCHEME.tiktoken"), else by the number of its ranks.
+  std::string scheme;
 };
 
-/// "sentencepiece" or "tokenizer.json".
-enum class TokenizerKind { kSentencePiece, kTokenizerJson };
-/// By content: a JSON object is a tokenizer.json.
+enum class TokenizerKind { kSentencePiece, kTokenizerJson, kTiktoken, kClip };
+/// By content: a JSON object, lines of base 64 and numbers, gzip data or CLIP's first line;
+/// anything else is taken for a SentencePiece model.
 TokenizerKind sniff_tokenizer(std::string_view content);
+/// "sentencepiece", "tokenizer.json", "tiktoken" or "clip".
 std::string_view tokenizer_kind_name(TokenizerKind kind);
+/// What a copy of a tokenizer file is called, so that load_tokenizer needs no options to read it
+/// alike: "tokenizer.model", "tokenizer.json", "tokenizer.llama3.tiktoken",
+/// "tokenizer.clip.txt.gz". `scheme`: options.scheme, or that of the name of the file.
+std::string tokenizer_copy_name(TokenizerKind kind, std::string_view scheme);
+/// SCHEME of a name "any.SCHEME.tiktoken"; empty for others.
+std::string scheme_of_name(const std::filesystem::path& path);
 
-/// Loads a SentencePiece model, or a tokenizer.json with a byte-level BPE (GPT-2, Llama 3, Qwen2
-/// patterns) or WordLevel model. Executes nothing; sizes and ids are checked before they are
-/// believed. Throws DataError naming `origin` and what is wrong or not supported, IoError if the
-/// file cannot be read.
+/// Loads a SentencePiece model, a tokenizer.json, a tiktoken file or CLIP's list of merges.
+/// Executes nothing; sizes and ids are checked before they are believed. Throws DataError naming
+/// `origin` and what is wrong or not supported, IoError if the file cannot be read.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path,
                                           const TokenizerOptions& options = {});
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view content, std::string_view origin,

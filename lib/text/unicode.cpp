@@ -42,7 +42,7 @@ bool is_numeric(char32_t c) {
 
 bool is_other(char32_t c) {
   const utf8proc_category_t k = category(c);
-  return k == UTF8PROC_CATEGORY_CN || is_between(k, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CO);
+  return is_between(k, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CO);
 }
 
 bool is_word(char32_t c) {

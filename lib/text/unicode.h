@@ -11,7 +11,7 @@ bool is_mark(char32_t c);             ///< Mn, Mc, Me
 bool is_nonspacing_mark(char32_t c);  ///< Mn
 bool is_punctuation(char32_t c);      ///< P*, and the ASCII symbols $+<=>^`|~
 bool is_numeric(char32_t c);          ///< Nd, Nl, No
-bool is_other(char32_t c);            ///< Cc, Cf, Cs, Co and unassigned
+bool is_other(char32_t c);            ///< Cc, Cf, Cs, Co
 /// \w: letters, marks, digits, letter numbers, connectors, joiners, circled and squared letters.
 bool is_word(char32_t c);
 /// The ideographs that BERT stands apart (blocks CJK Unified, Extensions A-E, Compatibility).
