@@ -12,12 +12,22 @@
 namespace mm::model {
 namespace {
 
+// Query i sees keys i - window + 1 to i: [S, S] bool.
+at::Tensor band(int64_t length, int64_t window) {
+  const at::Tensor row = at::arange(length, at::kLong).unsqueeze(1),
+                   column = at::arange(length, at::kLong).unsqueeze(0);
+  return (column <= row).logical_and(column > row - window);
+}
+
 // q, k, v [n, S, heads, D] -> [n * S, H * D].
-at::Tensor batched_causal(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+at::Tensor batched_causal(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                          int64_t window) {
   const bool grouped = q.size(2) != k.size(2);
+  std::optional<at::Tensor> mask;
+  if (window > 0 && q.size(1) > window) mask = band(q.size(1), window);
   const at::Tensor out = at::scaled_dot_product_attention(
-      q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), /*attn_mask=*/std::nullopt,
-      /*dropout_p=*/0.0, /*is_causal=*/true, /*scale=*/std::nullopt, /*enable_gqa=*/grouped);
+      q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), mask, /*dropout_p=*/0.0,
+      /*is_causal=*/!mask.has_value(), /*scale=*/std::nullopt, /*enable_gqa=*/grouped);
   return out.transpose(1, 2).reshape({q.size(0) * q.size(1), q.size(2) * q.size(3)});
 }
 
@@ -79,12 +89,12 @@ at::Tensor group_view(const at::Tensor& x, int64_t begin, const LengthGroup& gro
 }
 
 at::Tensor attend_groups(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                         const std::vector<LengthGroup>& groups) {
+                         const std::vector<LengthGroup>& groups, int64_t window) {
   std::vector<at::Tensor> outputs;
   int64_t begin = 0;
   for (const LengthGroup& group : groups) {
     outputs.push_back(batched_causal(group_view(q, begin, group), group_view(k, begin, group),
-                                     group_view(v, begin, group)));
+                                     group_view(v, begin, group), window));
     begin += static_cast<int64_t>(group.samples.size()) * group.padded_length;
   }
   return outputs.size() == 1 ? outputs[0] : at::cat(outputs);
@@ -118,22 +128,22 @@ std::vector<LengthGroup> group_by_length(std::span<const int64_t> lengths,
 }
 
 at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const std::vector<int64_t>& cu_seqlens) {
+                            const std::vector<int64_t>& cu_seqlens, int64_t window) {
   check_shapes(q, k, v, cu_seqlens);
   if (q.size(0) == 0) return q.reshape({0, q.size(1) * q.size(2)});
   const auto lengths = lengths_of(cu_seqlens);
   const auto groups = group_by_length(lengths, kMaxPaddingShare);
-  if (already_packed(groups, lengths)) return attend_groups(q, k, v, groups);
+  if (already_packed(groups, lengths)) return attend_groups(q, k, v, groups, window);
   const PaddedLayout layout = lay_out(groups, cu_seqlens);
   const at::Tensor gather = to_tensor(layout.gather), inverse = to_tensor(layout.inverse);
   const at::Tensor padded =
       attend_groups(permute_rows(q, gather, inverse), permute_rows(k, gather, inverse),
-                    permute_rows(v, gather, inverse), groups);
+                    permute_rows(v, gather, inverse), groups, window);
   return unpermute_rows(padded, gather, inverse);
 }
 
 at::Tensor packed_attention_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                      const std::vector<int64_t>& cu_seqlens) {
+                                      const std::vector<int64_t>& cu_seqlens, int64_t window) {
   check_shapes(q, k, v, cu_seqlens);
   std::vector<at::Tensor> outputs{q.narrow(0, 0, 0).reshape({0, q.size(1) * q.size(2)})};
   const auto lengths = lengths_of(cu_seqlens);
@@ -142,7 +152,7 @@ at::Tensor packed_attention_reference(const at::Tensor& q, const at::Tensor& k, 
     const auto rows = [&](const at::Tensor& x) {
       return x.narrow(0, cu_seqlens[i], lengths[i]).unsqueeze(0);
     };
-    outputs.push_back(batched_causal(rows(q), rows(k), rows(v)));
+    outputs.push_back(batched_causal(rows(q), rows(k), rows(v), window));
   }
   return at::cat(outputs);
 }

@@ -72,13 +72,15 @@ void store(KvCache::Layer& layer, const at::Tensor& k, const at::Tensor& v, cons
   }
 }
 
-// Query j of sample i sees columns 0 .. lengths[i] + j: [n, 1, S, columns] bool.
+// Query j of sample i sees columns 0 .. lengths[i] + j, the last `window` of them: [n, 1, S,
+// columns] bool.
 at::Tensor causal_mask(const NewTokens& tokens, const std::vector<int64_t>& lengths,
-                       int64_t columns) {
+                       int64_t columns, int64_t window) {
   const at::Tensor start = at::tensor(lengths, at::kLong).view({-1, 1, 1, 1});
   const at::Tensor row = at::arange(tokens.longest, at::kLong).view({1, 1, -1, 1});
   const at::Tensor column = at::arange(columns, at::kLong).view({1, 1, 1, -1});
-  return column <= start + row;
+  const at::Tensor before = column <= start + row;
+  return window > 0 ? before.logical_and(column > start + row - window) : before;
 }
 
 at::Tensor repeat_heads(const at::Tensor& x, int64_t heads) {
@@ -117,11 +119,16 @@ at::Tensor attend_shared(const at::Tensor& q, const at::Tensor& k, const at::Ten
 
 }  // namespace
 
-at::Tensor cached_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const std::vector<int64_t>& cu_seqlens, KvCache& cache, int64_t layer) {
+at::Tensor cached_attention(const QueryKeyValue& fresh, const std::vector<int64_t>& cu_seqlens,
+                            KvCache& cache, const CachedLayer& at) {
+  const auto& [q, k, v] = fresh;
+  const auto [layer, window] = at;
   if (q.size(0) == 0) return q.reshape({0, q.size(1) * q.size(2)});
   const NewTokens tokens = describe(cu_seqlens);
   if (cache.shared_prefix != nullptr) {
+    MM_CHECK(window == 0 || cache.shared_prefix->lengths[0] + tokens.longest <= window,
+             "a shared prefix of {} and {} new tokens pass the window of {}",
+             cache.shared_prefix->lengths[0], tokens.longest, window);
     return unpad(
         attend_shared(pad(q, tokens), pad(k, tokens), pad(v, tokens), *cache.shared_prefix, layer),
         tokens);
@@ -130,8 +137,8 @@ at::Tensor cached_attention(const at::Tensor& q, const at::Tensor& k, const at::
            "{} samples for a cache of {}", tokens.samples, cache.lengths.size());
   if (layer >= static_cast<int64_t>(cache.layers.size())) cache.layers.resize(layer + 1);
   store(cache.layers[layer], k, v, tokens, cache);
-  const bool fresh = std::ranges::all_of(cache.lengths, [](int64_t n) { return n == 0; });
-  if (fresh) return packed_attention(q, k, v, cu_seqlens);
+  const bool empty = std::ranges::all_of(cache.lengths, [](int64_t n) { return n == 0; });
+  if (empty) return packed_attention(q, k, v, cu_seqlens, window);
   const int64_t columns = *std::ranges::max_element(cache.lengths) + tokens.longest;
   const int64_t used = std::min(columns, cache.capacity);
   const auto seen = [&](const at::Tensor& x) {
@@ -139,7 +146,7 @@ at::Tensor cached_attention(const at::Tensor& q, const at::Tensor& k, const at::
   };
   const at::Tensor out = at::scaled_dot_product_attention(
       pad(q, tokens), seen(cache.layers[layer].k), seen(cache.layers[layer].v),
-      causal_mask(tokens, cache.lengths, used));
+      causal_mask(tokens, cache.lengths, used, window));
   return unpad(out, tokens);
 }
 

@@ -11,10 +11,10 @@
 namespace mm::model {
 
 /// One value per parameter of `model` (row = ParamId), in the dtype of the files (fp32, bf16, fp16
-/// or float64). Names may be in any spelling of ckpt::published_llava_name(). Nothing is left random:
-/// throws DataError, naming the directory and tensor, for a parameter without a tensor, a tensor
-/// without a parameter, two tensors for one parameter, another shape or another kind of number.
-/// Tied head (field case C47): with `config.text.tied_head` a stored lm_head must equal the
+/// or float64). Names may be in any spelling of ckpt::published_llava_name(). Nothing is left
+/// random: throws DataError, naming the directory and tensor, for a parameter without a tensor, a
+/// tensor without a parameter, two tensors for one parameter, another shape or another kind of
+/// number. Tied head (field case C47): with `config.text.tied_head` a stored lm_head must equal the
 /// embedding table, and is dropped.
 std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig& config,
                                            const ckpt::HfWeights& weights,

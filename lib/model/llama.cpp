@@ -18,7 +18,7 @@ namespace {
 struct Layer {
   TextConfig config;
   int64_t number = 0;
-  ParamId norm1 = -1, norm2 = -1;
+  ParamId norm1 = -1, norm2 = -1, q_norm = -1, k_norm = -1;
   Linear q, k, v, o, gate, up, down;
 };
 
@@ -45,6 +45,10 @@ Layer declare_layer(Model& model, const TextConfig& c, const std::string& at, in
   layer.q = declare_linear(model, at + "self_attn.q_proj", {q_width, c.hidden}, 0, c.qkv_bias);
   layer.k = declare_linear(model, at + "self_attn.k_proj", {kv_width, c.hidden}, 0, c.qkv_bias);
   layer.v = declare_linear(model, at + "self_attn.v_proj", {kv_width, c.hidden}, 0, c.qkv_bias);
+  if (c.qk_norm) {
+    layer.q_norm = declare_norm(model, at + "self_attn.q_norm", c.head_size);
+    layer.k_norm = declare_norm(model, at + "self_attn.k_norm", c.head_size);
+  }
   layer.o = declare_linear(model, at + "self_attn.o_proj", {c.hidden, q_width}, 1);
   layer.norm2 = declare_norm(model, at + "post_attention_layernorm", c.hidden);
   layer.gate = declare_linear(model, at + "mlp.gate_proj", {c.intermediate, c.hidden}, 0);
@@ -60,18 +64,22 @@ using Inputs = std::span<const at::Tensor>;
 at::Tensor attend(const Layer& layer, const SegmentContext& context, const at::Tensor& n1) {
   const TextConfig& c = layer.config;
   const ParamView& params = context.params;
-  const auto heads = [&](const Linear& linear, int64_t count) {
-    return apply(linear, params, n1).view({n1.size(0), count, c.head_size});
+  const auto heads = [&](const Linear& linear, int64_t count, ParamId norm = -1) {
+    const at::Tensor x = apply(linear, params, n1).view({n1.size(0), count, c.head_size});
+    return norm < 0 ? x : rms_norm(x, params.get(norm), c.norm_eps);
   };
   const bool wide = n1.scalar_type() == at::kDouble;
-  const RopeAngles angles = rope_angles(context.batch.positions, c.head_size, c.rope_theta, wide);
-  const at::Tensor q = rope(heads(layer.q, c.heads), angles),
-                   k = rope(heads(layer.k, c.kv_heads), angles);
+  const RopeAngles angles =
+      rope_angles(context.batch.positions, c.head_size, c.rope_theta, wide, c.rope_scaling);
+  const at::Tensor q = rope(heads(layer.q, c.heads, layer.q_norm), angles),
+                   k = rope(heads(layer.k, c.kv_heads, layer.k_norm), angles);
   const at::Tensor v = heads(layer.v, c.kv_heads);
   const std::vector<int64_t>& borders = context.batch.cu_seqlens;
-  const at::Tensor mixed = context.kv_cache != nullptr
-                               ? cached_attention(q, k, v, borders, *context.kv_cache, layer.number)
-                               : packed_attention(q, k, v, borders);
+  const at::Tensor mixed =
+      context.kv_cache != nullptr
+          ? cached_attention({q, k, v}, borders, *context.kv_cache,
+                             {.layer = layer.number, .window = c.sliding_window})
+          : packed_attention(q, k, v, borders, c.sliding_window);
   return apply(layer.o, params, mixed);
 }
 
@@ -128,6 +136,8 @@ Segment norm_piece(const Layer& layer, Slot in) {
 Segment attention_piece(const Layer& layer) {
   Segment s{.name = "attention", .in = {kN1}, .out = {kAttended}};
   s.params = ids_of({&layer.q, &layer.k, &layer.v, &layer.o});
+  for (const ParamId norm : {layer.q_norm, layer.k_norm})
+    if (norm >= 0) s.params.push_back(norm);
   s.forward = [layer](const SegmentContext& context, Inputs x) {
     return Values{attend(layer, context, x[0])};
   };

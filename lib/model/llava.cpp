@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 
 #include "lib/base/error.h"
-#include "lib/model/clip_vit.h"
 #include "lib/model/llama.h"
 #include "lib/model/projector.h"
 #include "lib/model/rows.h"
+#include "lib/model/vision_tower.h"
 
 namespace mm::model {
 namespace {
@@ -25,8 +25,8 @@ at::Tensor embed_and_splice(const at::Tensor& table, const Batch& batch,
 Model build_llava(const LlavaConfig& config) {
   check_config(config, "model configuration");
   Model model;
-  const Slot tower =
-      add_clip_vit(model, config.vision, "vision_tower.vision_model.", config.vision_layers_run());
+  const Slot tower = add_vision_tower(model, config.vision, "vision_tower.vision_model.",
+                                      config.vision_layers_run());
   const Slot features = add_projector(model, config, tower);
   const std::string prefix = "language_model.";
   const ParamId table = declare_embedding_table(model, config.text, prefix);

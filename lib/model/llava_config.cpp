@@ -1,11 +1,28 @@
 #include "lib/model/llava_config.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 
 #include "lib/base/error.h"
 
 namespace mm::model {
 namespace {
+
+constexpr const char* kClipType = "clip_vision_model";
+constexpr const char* kSiglipType = "siglip_vision_model";
+
+struct TextType {
+  std::string_view name;
+  const char* architecture;
+  TextKind kind;
+};
+constexpr std::array<TextType, 4> kTextTypes = {
+    {{"llama", "LlamaForCausalLM", TextKind::kLlama},
+     {"mistral", "MistralForCausalLM", TextKind::kMistral},
+     {"qwen2", "Qwen2ForCausalLM", TextKind::kQwen2},
+     {"qwen3", "Qwen3ForCausalLM", TextKind::kQwen3}}};
 
 // Above any published model, below what makes products of two sizes overflow.
 constexpr int64_t kMaxSize = int64_t{1} << 24;
@@ -66,9 +83,15 @@ struct Section {
 };
 
 VisionConfig read_vision(const Section& s) {
-  s.require("model_type", "clip_vision_model", "clip_vision_model");
-  s.require("hidden_act", "quick_gelu", "quick_gelu");
   VisionConfig v;
+  if (s.word("model_type", kClipType) == kSiglipType) {
+    s.require("hidden_act", "gelu_pytorch_tanh", "gelu_pytorch_tanh");
+    v = {.kind = VisionKind::kSiglip, .patch_size = 16, .norm_eps = 1e-6};
+    v.pooling_head = s.boolean("vision_use_head", true);
+  } else {
+    s.require("model_type", kClipType, kClipType);
+    s.require("hidden_act", "quick_gelu", "quick_gelu");
+  }
   v.hidden = s.integer("hidden_size", v.hidden);
   v.intermediate = s.integer("intermediate_size", v.intermediate);
   v.layers = s.integer("num_hidden_layers", v.layers);
@@ -90,33 +113,73 @@ int64_t token_id(const Section& s, const char* key, int64_t fallback) {
   return s.integer(key, fallback, -1);
 }
 
-double read_rope_theta(const Section& s) {
+RopeScaling read_rope_scaling(const Section& rope) {
+  const std::string kind = rope.word(rope.has("rope_type") ? "rope_type" : "type", "default");
+  RopeScaling scaling;
+  if (kind == "default") return scaling;
+  if (kind != "linear" && kind != "llama3") {
+    throw DataError("{}: rope type \"{}\" is not supported; expected default, linear or llama3",
+                    rope.where, kind);
+  }
+  scaling.kind = kind == "linear" ? RopeScaling::Kind::kLinear : RopeScaling::Kind::kLlama3;
+  scaling.factor = rope.positive("factor", 1);
+  scaling.low_freq_factor = rope.positive("low_freq_factor", 1);
+  scaling.high_freq_factor = rope.positive("high_freq_factor", 4);
+  scaling.original_positions = rope.positive("original_max_position_embeddings", 8192);
+  if (scaling.high_freq_factor <= scaling.low_freq_factor) {
+    throw DataError("{}: high_freq_factor {} is not above low_freq_factor {}", rope.where,
+                    scaling.high_freq_factor, scaling.low_freq_factor);
+  }
+  return scaling;
+}
+
+void read_rope(const Section& s, TextConfig& t) {
+  t.rope_theta = s.positive("rope_theta", t.rope_theta);
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     if (!s.has(key)) continue;
     const Section rope = s.child(key);
-    rope.require(rope.has("rope_type") ? "rope_type" : "type", "default", "default");
-    if (rope.has("rope_theta")) return rope.positive("rope_theta", 10000.0);
+    t.rope_scaling = read_rope_scaling(rope);
+    t.rope_theta = rope.positive("rope_theta", t.rope_theta);
+    return;
   }
-  return s.positive("rope_theta", 10000.0);
+}
+
+/// What the kinds of decoder differ in besides sizes.
+void read_kind(const Section& s, TextConfig& t) {
+  const std::string type = s.word("model_type", "llama");
+  const auto* row = std::ranges::find(kTextTypes, type, &TextType::name);
+  if (row == kTextTypes.end()) {
+    throw DataError("{}.model_type is \"{}\"; expected llama, mistral, qwen2 or qwen3", s.where,
+                    type);
+  }
+  t.kind = row->kind;
+  if (s.boolean("attention_bias", false) || s.boolean("mlp_bias", false))
+    throw DataError("{}: attention_bias and mlp_bias are not supported; expected false", s.where);
+  if (s.boolean("use_sliding_window", false))
+    throw DataError("{}.use_sliding_window: windows in some layers only are not supported",
+                    s.where);
+  t.qkv_bias = t.kind == TextKind::kQwen2;
+  t.qk_norm = t.kind == TextKind::kQwen3;
+  // An absent key means what the published class means by it, null means none.
+  if (t.kind == TextKind::kMistral)
+    t.sliding_window = s.json.contains("sliding_window") ? s.integer("sliding_window", 0) : 4096;
+  if (t.kind == TextKind::kQwen2 || t.kind == TextKind::kQwen3) t.bos_token = t.eos_token = -1;
 }
 
 TextConfig read_text(const Section& s) {
-  s.require("model_type", "llama", "llama");
   s.require("hidden_act", "silu", "silu");
-  if (s.boolean("attention_bias", false) || s.boolean("mlp_bias", false)) {
-    throw DataError("{}: attention_bias and mlp_bias are not supported; expected false", s.where);
-  }
   TextConfig t;
+  read_kind(s, t);
   t.vocab = s.integer("vocab_size", t.vocab);
   t.hidden = s.integer("hidden_size", t.hidden);
   t.intermediate = s.integer("intermediate_size", t.intermediate);
   t.layers = s.integer("num_hidden_layers", t.layers);
   t.heads = s.integer("num_attention_heads", t.heads);
   t.kv_heads = s.integer("num_key_value_heads", t.heads);
-  t.head_size = s.integer("head_dim", t.hidden / t.heads);
+  t.head_size = s.integer("head_dim", t.kind == TextKind::kQwen3 ? 128 : t.hidden / t.heads);
   t.max_positions = s.integer("max_position_embeddings", t.max_positions);
   t.norm_eps = s.positive("rms_norm_eps", t.norm_eps);
-  t.rope_theta = read_rope_theta(s);
+  read_rope(s, t);
   t.bos_token = token_id(s, "bos_token_id", t.bos_token);
   t.eos_token = token_id(s, "eos_token_id", t.eos_token);
   t.pad_token = token_id(s, "pad_token_id", t.pad_token);
@@ -126,39 +189,59 @@ TextConfig read_text(const Section& s) {
 Json id_or_null(int64_t id) { return id < 0 ? Json(nullptr) : Json(id); }
 
 Json vision_json(const VisionConfig& v) {
-  return {{"model_type", "clip_vision_model"},
-          {"hidden_act", "quick_gelu"},
-          {"hidden_size", v.hidden},
-          {"image_size", v.image_size},
-          {"intermediate_size", v.intermediate},
-          {"layer_norm_eps", v.norm_eps},
-          {"num_attention_heads", v.heads},
-          {"num_channels", v.channels},
-          {"num_hidden_layers", v.layers},
-          {"patch_size", v.patch_size},
-          {"projection_dim", v.hidden}};
+  const bool clip = v.kind == VisionKind::kClip;
+  Json json = {{"model_type", clip ? kClipType : kSiglipType},
+               {"hidden_act", clip ? "quick_gelu" : "gelu_pytorch_tanh"},
+               {"hidden_size", v.hidden},
+               {"image_size", v.image_size},
+               {"intermediate_size", v.intermediate},
+               {"layer_norm_eps", v.norm_eps},
+               {"num_attention_heads", v.heads},
+               {"num_channels", v.channels},
+               {"num_hidden_layers", v.layers},
+               {"patch_size", v.patch_size}};
+  if (clip) {
+    json["projection_dim"] = v.hidden;
+  } else {
+    json["vision_use_head"] = v.pooling_head;
+  }
+  return json;
+}
+
+Json rope_json(const RopeScaling& r) {
+  if (r.kind == RopeScaling::Kind::kLinear) return {{"rope_type", "linear"}, {"factor", r.factor}};
+  return {{"rope_type", "llama3"},
+          {"factor", r.factor},
+          {"low_freq_factor", r.low_freq_factor},
+          {"high_freq_factor", r.high_freq_factor},
+          {"original_max_position_embeddings", static_cast<int64_t>(r.original_positions)}};
 }
 
 Json text_json(const TextConfig& t) {
-  return {{"model_type", "llama"},
-          {"architectures", {"LlamaForCausalLM"}},
-          {"attention_bias", false},
-          {"bos_token_id", id_or_null(t.bos_token)},
-          {"eos_token_id", id_or_null(t.eos_token)},
-          {"pad_token_id", id_or_null(t.pad_token)},
-          {"head_dim", t.head_size},
-          {"hidden_act", "silu"},
-          {"hidden_size", t.hidden},
-          {"intermediate_size", t.intermediate},
-          {"max_position_embeddings", t.max_positions},
-          {"mlp_bias", false},
-          {"num_attention_heads", t.heads},
-          {"num_hidden_layers", t.layers},
-          {"num_key_value_heads", t.kv_heads},
-          {"rms_norm_eps", t.norm_eps},
-          {"rope_theta", t.rope_theta},
-          {"tie_word_embeddings", t.tied_head},
-          {"vocab_size", t.vocab}};
+  const TextType& type = *std::ranges::find(kTextTypes, t.kind, &TextType::kind);
+  Json json = {{"model_type", type.name},
+               {"architectures", {type.architecture}},
+               {"bos_token_id", id_or_null(t.bos_token)},
+               {"eos_token_id", id_or_null(t.eos_token)},
+               {"pad_token_id", id_or_null(t.pad_token)},
+               {"head_dim", t.head_size},
+               {"hidden_act", "silu"},
+               {"hidden_size", t.hidden},
+               {"intermediate_size", t.intermediate},
+               {"max_position_embeddings", t.max_positions},
+               {"num_attention_heads", t.heads},
+               {"num_hidden_layers", t.layers},
+               {"num_key_value_heads", t.kv_heads},
+               {"rms_norm_eps", t.norm_eps},
+               {"rope_theta", t.rope_theta},
+               {"tie_word_embeddings", t.tied_head},
+               {"vocab_size", t.vocab}};
+  if (t.kind == TextKind::kLlama) json["attention_bias"] = json["mlp_bias"] = false;
+  if (t.kind == TextKind::kMistral)
+    json["sliding_window"] = t.sliding_window > 0 ? Json(t.sliding_window) : Json(nullptr);
+  if (t.rope_scaling.kind != RopeScaling::Kind::kNone)
+    json["rope_scaling"] = rope_json(t.rope_scaling);
+  return json;
 }
 
 }  // namespace
@@ -209,7 +292,7 @@ LlavaConfig llava_config_from_json(const Json& json, const std::string& origin) 
     throw DataError("{}.vision_feature_select_strategy is \"{}\"; expected \"default\" or \"full\"",
                     origin, select);
   }
-  config.keep_class_token = select == "full";
+  config.keep_first_row = select == "full";
   config.projector_bias = s.boolean("multimodal_projector_bias", true);
   check_config(config, origin);
   return config;
@@ -231,7 +314,7 @@ Json to_json(const LlavaConfig& config) {
           {"torch_dtype", "float32"},
           {"vision_config", vision_json(config.vision)},
           {"vision_feature_layer", config.vision_feature_layer},
-          {"vision_feature_select_strategy", config.keep_class_token ? "full" : "default"}};
+          {"vision_feature_select_strategy", config.keep_first_row ? "full" : "default"}};
 }
 
 }  // namespace mm::model

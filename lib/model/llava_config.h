@@ -7,9 +7,16 @@
 
 namespace mm::model {
 
-/// CLIP's vision tower. Defaults are those of Hugging Face's CLIPVisionConfig, which published
-/// files leave out.
+enum class VisionKind {
+  kClip,    ///< class token first, pre_layrnorm, patches without bias, quick GELU (Radford et al.
+            ///< 2021)
+  kSiglip,  ///< no class token, patches with bias, tanh GELU (Zhai et al. 2023)
+};
+
+/// A vision tower. Defaults are those of Hugging Face's CLIPVisionConfig, which published files
+/// leave out.
 struct VisionConfig {
+  VisionKind kind = VisionKind::kClip;
   int64_t hidden = 768;
   int64_t intermediate = 3072;
   int64_t layers = 12;
@@ -18,13 +25,40 @@ struct VisionConfig {
   int64_t image_size = 224;  ///< pixels a side
   int64_t patch_size = 32;   ///< pixels a side
   double norm_eps = 1e-5;
+  bool pooling_head = false;  ///< SigLIP's attention pooling: in the files, not run
 
   /// floor(image_size / patch_size)^2, without the class token (field case C13).
   int64_t grid_patches() const { return (image_size / patch_size) * (image_size / patch_size); }
+  /// Rows that a picture has inside the tower.
+  int64_t rows() const { return grid_patches() + (kind == VisionKind::kClip ? 1 : 0); }
+};
+
+/// Changes of the rotary frequencies that stretch a context.
+struct RopeScaling {
+  enum class Kind {
+    kNone,
+    kLinear,  ///< all frequencies divided by `factor`
+    kLlama3,  ///< low frequencies divided, high ones kept, blended between (Llama 3.1's rope_type)
+  };
+  Kind kind = Kind::kNone;
+  double factor = 1;
+  double low_freq_factor = 1, high_freq_factor = 4;  ///< of kLlama3, as below
+  double original_positions = 8192;  ///< context that the model was first trained on
+  bool operator==(const RopeScaling&) const = default;
+};
+
+/// Who published the decoder's layout. All are Llama's blocks: RMSNorm, rotary positions, grouped
+/// queries, SwiGLU.
+enum class TextKind {
+  kLlama,
+  kMistral,  ///< may have a sliding window
+  kQwen2,    ///< biases on q, k, v
+  kQwen3,    ///< RMSNorm on each head of q and k
 };
 
 /// A Llama-type decoder. Defaults are those of Hugging Face's LlamaConfig.
 struct TextConfig {
+  TextKind kind = TextKind::kLlama;
   int64_t vocab = 32000;
   int64_t hidden = 4096;
   int64_t intermediate = 11008;
@@ -35,9 +69,12 @@ struct TextConfig {
   int64_t max_positions = 2048;
   double norm_eps = 1e-6;
   double rope_theta = 10000.0;
-  bool qkv_bias = false;   ///< biases on q, k and v
-  bool tied_head = false;  ///< the head reads the embedding table and is not stored
-  int64_t bos_token = 1;   ///< -1: none; also below
+  RopeScaling rope_scaling;
+  int64_t sliding_window = 0;  ///< a token sees this many, itself among them; 0: all before it
+  bool qkv_bias = false;       ///< biases on q, k and v
+  bool qk_norm = false;        ///< RMSNorm over each head of q and k before the rotation
+  bool tied_head = false;      ///< the head reads the embedding table and is not stored
+  int64_t bos_token = 1;       ///< -1: none; also below
   int64_t eos_token = 2;
   int64_t pad_token = -1;
 };
@@ -49,13 +86,15 @@ struct LlavaConfig {
   int64_t image_token_index = 32000;  ///< the token that stands for one patch
   int64_t vision_feature_layer =
       -2;  ///< index into [embeddings, layer 1, ..., layer n]; negative from the end
-  bool keep_class_token = false;  ///< vision_feature_select_strategy "full"
+  /// vision_feature_select_strategy "full"; "default" drops the tower's first row, CLIP's class
+  /// token.
+  bool keep_first_row = false;
   bool projector_bias = true;
 
   /// Tower layers that run: -2 leaves out the last one.
   int64_t vision_layers_run() const;
   /// Rows that one picture takes in the language model: C13.
-  int64_t patches_per_image() const { return vision.grid_patches() + (keep_class_token ? 1 : 0); }
+  int64_t patches_per_image() const { return vision.rows() - (keep_first_row ? 0 : 1); }
 };
 
 /// Reads a config.json in either spelling: transformers 5 (`rope_parameters`) or the published one

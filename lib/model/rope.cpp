@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <numbers>
+
 #include "lib/model/row_dispatch.h"
 
 namespace mm::model {
@@ -43,12 +45,29 @@ struct Rope : torch::autograd::Function<Rope> {
   }
 };
 
+/// Llama 3.1: waves longer than the first context over low_freq_factor are stretched, those shorter
+/// than it over high_freq_factor kept, what lies between is blended linearly in the frequency.
+at::Tensor stretched(const at::Tensor& frequency, const RopeScaling& s) {
+  const at::Tensor wavelength = 2 * std::numbers::pi / frequency;
+  const at::Tensor far = frequency / s.factor;
+  const at::Tensor share = (s.original_positions / wavelength - s.low_freq_factor) /
+                           (s.high_freq_factor - s.low_freq_factor);
+  const at::Tensor blended = (1 - share) * far + share * frequency;
+  const at::Tensor low = wavelength > s.original_positions / s.low_freq_factor;
+  const at::Tensor high = wavelength < s.original_positions / s.high_freq_factor;
+  return at::where(low, far, at::where(high, frequency, blended));
+}
+
 }  // namespace
 
-RopeAngles rope_angles(const at::Tensor& positions, int64_t head_size, double theta, bool wide) {
+RopeAngles rope_angles(const at::Tensor& positions, int64_t head_size, double theta, bool wide,
+                       const RopeScaling& scaling) {
   const auto dtype = wide ? at::kDouble : at::kFloat;
   const at::Tensor exponent = at::arange(0, head_size, 2, at::kLong).to(dtype) / head_size;
-  const at::Tensor inverse_frequency = 1.0 / at::pow(theta, exponent);
+  at::Tensor inverse_frequency = 1.0 / at::pow(theta, exponent);
+  if (scaling.kind == RopeScaling::Kind::kLinear) inverse_frequency /= scaling.factor;
+  if (scaling.kind == RopeScaling::Kind::kLlama3)
+    inverse_frequency = stretched(inverse_frequency, scaling);
   const at::Tensor angle = positions.to(dtype).unsqueeze(1) * inverse_frequency.unsqueeze(0);
   return {at::cos(angle), at::sin(angle)};
 }

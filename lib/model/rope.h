@@ -1,6 +1,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include "lib/model/llava_config.h"
+
 namespace mm::model {
 
 // T tokens, H heads, D head size (even). Rotary positions as Llama has them: halves are rotated (i
@@ -8,11 +10,13 @@ namespace mm::model {
 
 /// Angles of each token: cos and sin, [T, D/2], of position * theta^(-2i/D). fp32 throughout, in
 /// the order of operations of the published models, so that long contexts agree with them; float64
-/// when `wide`.
+/// when `wide`. `scaling` changes the frequencies as Hugging Face's rope types "linear" and
+/// "llama3" do.
 struct RopeAngles {
   at::Tensor cos, sin;
 };
-RopeAngles rope_angles(const at::Tensor& positions, int64_t head_size, double theta, bool wide);
+RopeAngles rope_angles(const at::Tensor& positions, int64_t head_size, double theta, bool wide,
+                       const RopeScaling& scaling = {});
 
 /// x [T, H, D] -> rotated, same shape and dtype: y[i] = x[i] cos_i - x[i + D/2] sin_i, y[i + D/2] =
 /// x[i + D/2] cos_i + x[i] sin_i. Differentiable in x.

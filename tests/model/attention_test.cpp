@@ -12,13 +12,13 @@ namespace {
 
 // By the definition, in float64, for one query head at a time.
 at::Tensor by_definition(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                         const std::vector<int64_t>& borders) {
+                         const std::vector<int64_t>& borders, int64_t window = 1 << 20) {
   const int64_t heads = q.size(1), share = heads / k.size(1), d = q.size(2);
   at::Tensor out = at::zeros({q.size(0), heads, d}, at::kDouble);
   for (size_t s = 1; s < borders.size(); ++s) {
     for (int64_t h = 0; h < heads; ++h) {
       for (int64_t i = borders[s - 1]; i < borders[s]; ++i) {
-        const int64_t begin = borders[s - 1], seen = i - begin + 1;
+        const int64_t begin = std::max(borders[s - 1], i - window + 1), seen = i - begin + 1;
         const at::Tensor keys = k.narrow(0, begin, seen).select(1, h / share);
         const at::Tensor weights =
             at::softmax(at::mv(keys, q[i][h]) / std::sqrt(static_cast<double>(d)), 0);
@@ -53,6 +53,19 @@ TEST_CASE("packed_attention in groups equals one sample at a time, forward and b
   check(at::kFloat, 1e-5, kBorders);
   check(at::kDouble, 1e-13, {0, 5, 10, 15});
   check(at::kDouble, 1e-13, {0, 7});
+}
+
+TEST_CASE("packed_attention with a window equals the definition; a window wider than all is none") {
+  const at::Tensor q = draw({40, 4, 6}), k = draw({40, 2, 6}, at::kDouble, 2),
+                   v = draw({40, 2, 6}, at::kDouble, 3);
+  for (int64_t window : {1, 3, 7})
+    CHECK(relative(packed_attention(q, k, v, kBorders, window),
+                   by_definition(q, k, v, kBorders, window)) < 1e-13);
+  CHECK(at::equal(packed_attention(q, k, v, kBorders, 40), packed_attention(q, k, v, kBorders)));
+  check_same(
+      [&](const auto& x) { return packed_attention(x[0], x[1], x[2], kBorders, 3); },
+      [&](const auto& x) { return packed_attention_reference(x[0], x[1], x[2], kBorders, 3); },
+      {q, k, v}, 1e-13);
 }
 
 TEST_CASE("packed_attention of no tokens gives no rows") {

@@ -13,11 +13,13 @@ namespace {
 struct Text {
   at::Tensor q = draw({12, 4, 6}), k = draw({12, 2, 6}, at::kDouble, 2),
              v = draw({12, 2, 6}, at::kDouble, 3);
-  at::Tensor whole = packed_attention(q, k, v, {0, 12});
+  int64_t window = 0;
+  at::Tensor whole = packed_attention(q, k, v, {0, 12}, window);
 
   at::Tensor call(KvCache& cache, int64_t begin, int64_t count) const {
     const auto rows = [&](const at::Tensor& x) { return x.narrow(0, begin, count); };
-    const at::Tensor out = cached_attention(rows(q), rows(k), rows(v), {0, count}, cache, 1);
+    const at::Tensor out = cached_attention({rows(q), rows(k), rows(v)}, {0, count}, cache,
+                                            {.layer = 1, .window = window});
     cache.advance({0, count});
     return out;
   }
@@ -35,6 +37,13 @@ TEST_CASE("cached_attention in several calls equals the whole text at once") {
                        mm::InternalError);
 }
 
+TEST_CASE("cached_attention with a window equals the whole text at once with the same window") {
+  const Text t{.window = 4};
+  KvCache cache(1, 12);
+  const at::Tensor out = at::cat({t.call(cache, 0, 6), t.call(cache, 6, 1), t.call(cache, 7, 5)});
+  CHECK(relative(out, t.whole) < 1e-13);
+}
+
 TEST_CASE(
     "cached_attention: samples of different lengths do not see each other nor their padding") {
   const Text t;
@@ -44,7 +53,7 @@ TEST_CASE(
       return at::cat({x.narrow(0, a, b), x.narrow(0, c, d)});
     };
     const at::Tensor out =
-        cached_attention(rows(t.q), rows(t.k), rows(t.v), {0, b, b + d}, cache, 0);
+        cached_attention({rows(t.q), rows(t.k), rows(t.v)}, {0, b, b + d}, cache, {});
     cache.advance({0, b, b + d});
     return out;
   };
@@ -63,7 +72,8 @@ TEST_CASE("cached_attention with a shared prefix equals each continuation behind
   const auto rows = [&](const at::Tensor& x) {
     return at::cat({x.narrow(0, 5, 4), x.narrow(0, 5, 1)});
   };
-  const at::Tensor out = cached_attention(rows(t.q), rows(t.k), rows(t.v), {0, 4, 5}, cache, 1);
+  const at::Tensor out =
+      cached_attention({rows(t.q), rows(t.k), rows(t.v)}, {0, 4, 5}, cache, {.layer = 1});
   CHECK(relative(out.narrow(0, 0, 4), t.whole.narrow(0, 5, 4)) < 1e-13);
   CHECK(relative(out.narrow(0, 4, 1), t.whole.narrow(0, 5, 1)) < 1e-13);
   CHECK(prefix.lengths[0] == 5);

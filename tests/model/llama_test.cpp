@@ -50,7 +50,9 @@ at::Tensor by_definition(const OneLayer& l) {
   const auto heads = [&](const std::string& name, int64_t count) {
     at::Tensor y = at::linear(n1, l.param("self_attn." + name + ".weight"));
     if (c.qkv_bias) y = y + l.param("self_attn." + name + ".bias");
-    return y.view({rows, count, c.head_size});
+    y = y.view({rows, count, c.head_size});
+    const char* norm = name == "q_proj" ? "self_attn.q_norm.weight" : "self_attn.k_norm.weight";
+    return c.qk_norm && name != "v_proj" ? rms_norm_reference(y, l.param(norm), c.norm_eps) : y;
   };
   const RopeAngles angles = rope_angles(l.batch.positions, c.head_size, c.rope_theta, true);
   const at::Tensor q = rope_reference(heads("q_proj", c.heads), angles);
@@ -60,6 +62,9 @@ at::Tensor by_definition(const OneLayer& l) {
   at::Tensor scores =
       at::einsum("ihd,jhd->hij", {q, k}) / std::sqrt(static_cast<double>(c.head_size));
   scores = scores.masked_fill(at::ones({rows, rows}, at::kBool).triu(1), -INFINITY);
+  if (c.sliding_window > 0)
+    scores =
+        scores.masked_fill(at::ones({rows, rows}, at::kBool).tril(-c.sliding_window), -INFINITY);
   const at::Tensor mixed = at::einsum("hij,jhd->ihd", {at::softmax(scores, -1), v}).flatten(1);
   const at::Tensor h = l.x + at::linear(mixed, l.param("self_attn.o_proj.weight"));
   const at::Tensor n2 =
@@ -89,6 +94,17 @@ TEST_CASE(
   config.head_size = 10;
   const OneLayer layer(config, 7);
   CHECK(layer.model.params.size() == 12);
+  CHECK(relative(layer.run(), by_definition(layer)) < 1e-12);
+}
+
+TEST_CASE(
+    "a decoder layer with normalised heads of q and k, and with a window, equals its definition") {
+  TextConfig config = tiny_config().text;
+  config.qk_norm = true;
+  config.sliding_window = 3;
+  const OneLayer layer(config, 9);
+  CHECK(layer.model.params.size() == 11);
+  CHECK(layer.segment.params.size() == 11);
   CHECK(relative(layer.run(), by_definition(layer)) < 1e-12);
 }
 

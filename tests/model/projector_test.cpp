@@ -33,7 +33,7 @@ TEST_CASE("the projector drops the class token, or keeps it where the configurat
   LlavaConfig config = tiny_config();
   Model dropping, keeping;
   const at::Tensor without = project(config, features(), dropping);
-  config.keep_class_token = true;
+  config.keep_first_row = true;
   const at::Tensor with = project(config, features(), keeping);
   CHECK(without.sizes() == at::IntArrayRef({8, 24}));
   CHECK(with.sizes() == at::IntArrayRef({10, 24}));

@@ -1,5 +1,6 @@
 #include "lib/model/rope.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/model/operation_check.h"
@@ -41,4 +42,35 @@ TEST_CASE("rope makes scores depend on the distance of positions only") {
   };
   CHECK(score(7, 3) == doctest::Approx(score(104, 100)).epsilon(1e-12));
   CHECK(score(7, 3) != doctest::Approx(score(7, 4)));
+}
+
+TEST_CASE("rope_angles: linear scaling divides every frequency") {
+  const at::Tensor far = at::tensor({800}, at::kLong), near = at::tensor({100}, at::kLong);
+  const RopeScaling linear{.kind = RopeScaling::Kind::kLinear, .factor = 8};
+  CHECK(relative(rope_angles(far, 16, 1e4, true, linear).sin,
+                 rope_angles(near, 16, 1e4, true).sin) < 1e-12);
+}
+
+TEST_CASE("rope_angles: Llama 3's scaling keeps short waves, stretches long ones, blends between") {
+  const RopeScaling scaling{.kind = RopeScaling::Kind::kLlama3,
+                            .factor = 8,
+                            .low_freq_factor = 1,
+                            .high_freq_factor = 4,
+                            .original_positions = 8192};
+  const at::Tensor one = at::ones({1}, at::kLong);
+  const at::Tensor plain = at::asin(rope_angles(one, 128, 5e5, true).sin)[0],
+                   got = at::asin(rope_angles(one, 128, 5e5, true, scaling).sin)[0];
+  int kept = 0, stretched = 0;
+  for (int64_t i = 1; i < 64; ++i) {
+    const double frequency = std::pow(5e5, -static_cast<double>(2 * i) / 128);
+    const double wavelength = 2 * 3.14159265358979323846 / frequency;
+    const double share = std::clamp((8192 / wavelength - 1) / 3, 0.0, 1.0);
+    const double want = (1 - share) * frequency / 8 + share * frequency;
+    CHECK(got[i].item<double>() == doctest::Approx(want).epsilon(1e-9));
+    kept += share == 1 ? 1 : 0;
+    stretched += share == 0 ? 1 : 0;
+  }
+  CHECK(kept > 20);
+  CHECK(stretched > 20);
+  CHECK(got[1].item<double>() == doctest::Approx(plain[1].item<double>()));
 }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::array<Kind, 14> kKinds = {{
     {"llava", "LLaVA, llama", check_llava},
-    {"llava_qwen2", "LLaVA, qwen2", nullptr},
-    {"llava_siglip", "LLaVA, siglip", nullptr},
+    {"llava_qwen2", "LLaVA, qwen2", check_llava},
+    {"llava_siglip", "LLaVA, siglip", check_llava},
     {"dit", "DiT, class-conditional", nullptr},
     {"pixart", "PixArt", nullptr},
     {"sd3", "SD3 MMDiT, rectified flow", nullptr},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "lib/base/error.h"
+#include "lib/model/llava.h"
 #include "lib/model/norms.h"
 #include "tools/mm_oracle/checks.h"
 #include "tools/mm_oracle/kinds.h"
@@ -131,6 +132,20 @@ double check_step(Folder& folder, const LlavaCase& c, const std::set<std::string
   return loss;
 }
 
+// The same weights read at the tower's last layer, where a folder has that too.
+void check_last_layer(Folder& folder, const LlavaCase& c, Report& report) {
+  const char* name = "image_features_layer_minus_1";
+  if (!folder.has_tensor(name)) return;
+  LlavaCase last = c;
+  last.loaded.config.vision_feature_layer = -1;
+  last.loaded.model = model::build_llava(last.loaded.config);
+  const model::SimpleParams params =
+      last.params(std::vector<bool>(last.loaded.values.size(), false));
+  const model::SlotValues slots = model::eager_forward(last.loaded.model, params, last.batch);
+  check_tensor(report, name, slots[model::find_slot(last.loaded.model, "features")],
+               folder.tensor(name).flatten(0, 1));
+}
+
 }  // namespace
 
 void check_llava(Folder& folder, Report& report) {
@@ -139,6 +154,7 @@ void check_llava(Folder& folder, Report& report) {
   const LlavaCase single = read_llava_case(folder, at::kFloat);
   check_settings(folder, single, report);
   check_declarations(folder, single, report);
+  check_last_layer(folder, single, report);
   const double loss = check_step(folder, single, null_params, report);
   report.number("loss", relative_error(loss, folder.number("loss")), kLossTolerance, "rel");
   const double wide = check_step(folder, read_llava_case(folder, at::kDouble), null_params, report);

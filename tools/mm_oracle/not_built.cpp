@@ -11,17 +11,12 @@ struct Entry {
 };
 
 constexpr Entry kNotBuilt[] = {
-    {"llava_qwen2", "*"},
-    {"llava_siglip", "*"},
     {"dit", "*"},
     {"pixart", "*"},
     {"sd3", "*"},
     {"vae", "*"},
     {"text_encoders", "*"},
     {"moe", "*"},
-    {"images", "anyres/*"},
-    {"images", "anyres_tiles/*"},
-    {"images", "*/anyres_tiles"},
     {"schedules", "noise/*"},
     {"schedules", "zero_terminal_snr_rescale/*"},
     {"schedules", "sampling_steps/*"},

@@ -1,4 +1,4 @@
-#include "lib/model/clip_vit.h"
+#include "lib/model/vision_tower.h"
 
 #include <ATen/ATen.h>
 
@@ -21,8 +21,9 @@ at::Tensor apply(const Norm& norm, const ParamView& params, const at::Tensor& x)
   return layer_norm(x, params.get(norm.weight), params.get(norm.bias), norm.eps);
 }
 
+/// CLIP has a class token and a norm, SigLIP a bias.
 struct Embedding {
-  ParamId patch = -1, class_token = -1, positions = -1;
+  ParamId patch = -1, bias = -1, class_token = -1, positions = -1;
   Norm norm;
   int64_t patch_size = 0, grid = 0;
 };
@@ -31,6 +32,7 @@ struct Layer {
   Norm norm1, norm2;
   Linear q, k, v, out, fc1, fc2;
   int64_t heads = 0;
+  VisionKind kind = VisionKind::kClip;
 };
 
 /// Declares parameters under one prefix.
@@ -73,11 +75,15 @@ at::Tensor unfold_patches(const at::Tensor& pixels, int64_t patch, int64_t grid)
 
 at::Tensor embed(const Embedding& e, const SegmentContext& context) {
   const at::Tensor& pixels = context.batch.pixel_values;
-  const at::Tensor weight = context.params.get(e.patch), token = context.params.get(e.class_token);
-  const at::Tensor patches =
-      at::linear(unfold_patches(pixels, e.patch_size, e.grid), weight.flatten(1));
+  const at::Tensor weight = context.params.get(e.patch).flatten(1);
+  const at::Tensor unfolded = unfold_patches(pixels, e.patch_size, e.grid);
+  const at::Tensor positions = context.params.get(e.positions);
+  if (e.class_token < 0)
+    return at::linear(unfolded, weight, context.params.get(e.bias)) + positions;
+  const at::Tensor patches = at::linear(unfolded, weight);
+  const at::Tensor token = context.params.get(e.class_token);
   const at::Tensor first = token.view({1, 1, -1}).expand({pixels.size(0), 1, token.size(0)});
-  const at::Tensor x = at::cat({first, patches}, 1) + context.params.get(e.positions);
+  const at::Tensor x = at::cat({first, patches}, 1) + positions;
   return apply(e.norm, context.params, x);
 }
 
@@ -91,7 +97,9 @@ at::Tensor attend(const Layer& layer, const ParamView& params, const at::Tensor&
 
 at::Tensor run_layer(const Layer& layer, const ParamView& params, const at::Tensor& x) {
   const at::Tensor h = x + attend(layer, params, apply(layer.norm1, params, x));
-  const at::Tensor hidden = quick_gelu(apply(layer.fc1, params, apply(layer.norm2, params, h)));
+  const at::Tensor inner = apply(layer.fc1, params, apply(layer.norm2, params, h));
+  const at::Tensor hidden =
+      layer.kind == VisionKind::kClip ? quick_gelu(inner) : at::gelu(inner, "tanh");
   return h + apply(layer.fc2, params, hidden);
 }
 
@@ -105,7 +113,8 @@ std::vector<ParamId> ids_of(const Layer& l) {
 Segment embedding_segment(const Embedding& e, const VisionConfig& c, Slot out) {
   const double weights = static_cast<double>(c.hidden * c.channels * c.patch_size * c.patch_size);
   Segment segment{.name = "vision.embeddings", .out = {out}};
-  segment.params = {e.patch, e.class_token, e.positions, e.norm.weight, e.norm.bias};
+  for (const ParamId id : {e.patch, e.bias, e.class_token, e.positions, e.norm.weight, e.norm.bias})
+    if (id >= 0) segment.params.push_back(id);
   segment.forward = [e](const SegmentContext& context, std::span<const at::Tensor>) {
     return std::vector<at::Tensor>{embed(e, context)};
   };
@@ -118,8 +127,7 @@ Segment embedding_segment(const Embedding& e, const VisionConfig& c, Slot out) {
 }
 
 SegmentCost layer_cost(const VisionConfig& c, const Sizes& sizes) {
-  const auto images = static_cast<double>(sizes.images),
-             tokens = static_cast<double>(c.grid_patches() + 1);
+  const auto images = static_cast<double>(sizes.images), tokens = static_cast<double>(c.rows());
   const auto h = static_cast<double>(c.hidden), f = static_cast<double>(c.intermediate);
   SegmentCost cost;
   cost.attention_flops = images * 4 * tokens * tokens * h;
@@ -140,18 +148,20 @@ Segment layer_segment(const Layer& layer, const VisionConfig& c, const std::stri
 
 Embedding declare_embedding(Declare& declare, const VisionConfig& c) {
   Embedding e{.patch_size = c.patch_size, .grid = c.image_size / c.patch_size};
-  e.class_token = declare.tensor("embeddings.class_embedding", {c.hidden}, Init::kNormal);
+  const bool clip = c.kind == VisionKind::kClip;
+  if (clip) e.class_token = declare.tensor("embeddings.class_embedding", {c.hidden}, Init::kNormal);
   e.patch = declare.tensor("embeddings.patch_embedding.weight",
                            {c.hidden, c.channels, c.patch_size, c.patch_size}, Init::kNormal);
-  e.positions = declare.tensor("embeddings.position_embedding.weight",
-                               {c.grid_patches() + 1, c.hidden}, Init::kNormal);
-  e.norm = declare.norm("pre_layrnorm", c.hidden, c.norm_eps);
+  if (!clip) e.bias = declare.tensor("embeddings.patch_embedding.bias", {c.hidden}, Init::kZeros);
+  e.positions =
+      declare.tensor("embeddings.position_embedding.weight", {c.rows(), c.hidden}, Init::kNormal);
+  if (clip) e.norm = declare.norm("pre_layrnorm", c.hidden, c.norm_eps);
   return e;
 }
 
 Layer declare_layer(Declare& declare, const VisionConfig& c, int64_t number) {
   const std::string at = "encoder.layers." + std::to_string(number) + ".";
-  Layer layer{.heads = c.heads};
+  Layer layer{.heads = c.heads, .kind = c.kind};
   layer.norm1 = declare.norm(at + "layer_norm1", c.hidden, c.norm_eps);
   layer.q = declare.linear(at + "self_attn.q_proj", c.hidden, c.hidden);
   layer.k = declare.linear(at + "self_attn.k_proj", c.hidden, c.hidden);
@@ -163,10 +173,21 @@ Layer declare_layer(Declare& declare, const VisionConfig& c, int64_t number) {
   return layer;
 }
 
+/// SigLIP's pooled output is not what a LLaVA reads; its parameters stay with the model.
+void declare_pooling_head(Declare& declare, const VisionConfig& c) {
+  declare.tensor("head.probe", {1, 1, c.hidden}, Init::kNormal);
+  declare.tensor("head.attention.in_proj_weight", {3 * c.hidden, c.hidden}, Init::kNormal);
+  declare.tensor("head.attention.in_proj_bias", {3 * c.hidden}, Init::kZeros);
+  declare.linear("head.attention.out_proj", c.hidden, c.hidden);
+  declare.norm("head.layernorm", c.hidden, c.norm_eps);
+  declare.linear("head.mlp.fc1", c.intermediate, c.hidden);
+  declare.linear("head.mlp.fc2", c.hidden, c.intermediate);
+}
+
 }  // namespace
 
-Slot add_clip_vit(Model& model, const VisionConfig& config, const std::string& prefix,
-                  int64_t layers_run) {
+Slot add_vision_tower(Model& model, const VisionConfig& config, const std::string& prefix,
+                      int64_t layers_run) {
   Declare declare(model, prefix);
   Slot x = model.add_slot("vision.0");
   const Embedding embedding = declare_embedding(declare, config);
@@ -183,6 +204,7 @@ Slot add_clip_vit(Model& model, const VisionConfig& config, const std::string& p
     model.blocks.push_back({name, Part::kVision, {std::move(segment)}});
   }
   declare.norm("post_layernorm", config.hidden, config.norm_eps);
+  if (config.pooling_head) declare_pooling_head(declare, config);
   return x;
 }
 

@@ -1,8 +1,9 @@
-#include "lib/model/clip_vit.h"
+#include "lib/model/vision_tower.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include "lib/base/error.h"
 #include "tests/model/tiny_llava.h"
 
 using namespace mm::model;
@@ -16,7 +17,7 @@ struct Tower {
   Slot out;
 
   explicit Tower(VisionConfig c, int64_t layers_run)
-      : config(c), out(add_clip_vit(model, config, "v.", layers_run)) {}
+      : config(c), out(add_vision_tower(model, config, "v.", layers_run)) {}
   at::Tensor run(const at::Tensor& pixels) const {
     Batch batch;
     batch.pixel_values = pixels;
@@ -102,4 +103,24 @@ TEST_CASE("the number of layers that run changes the blocks, never the parameter
 
 TEST_CASE("no pictures give no rows") {
   CHECK(Tower(tiny_config().vision, 2).run(pixels(0, 8)).sizes() == at::IntArrayRef({0, 5, 16}));
+}
+
+TEST_CASE("SigLIP: patches with bias, no class token, tanh GELU, a pooling head that is not run") {
+  VisionConfig config = tiny_config().vision;
+  config.kind = VisionKind::kSiglip;
+  config.pooling_head = true;
+  const Tower embedding(config, 0), layer(config, 1);
+  const at::Tensor x = pixels(3, 8);
+  const at::Tensor want =
+      at::conv2d(x, embedding.param("embeddings.patch_embedding.weight"),
+                 embedding.param("embeddings.patch_embedding.bias"), /*stride=*/4)
+          .flatten(2)
+          .transpose(1, 2) +
+      embedding.param("embeddings.position_embedding.weight");
+  CHECK(relative(embedding.run(x), want) < 1e-13);
+  CHECK(layer.run(x).sizes() == at::IntArrayRef({3, 4, 16}));
+  CHECK(layer.param("head.probe").sizes() == at::IntArrayRef({1, 1, 16}));
+  const auto used = params_in_use(layer.model);
+  CHECK(!used[find_param(layer.model, "v.head.attention.in_proj_weight")]);
+  CHECK_THROWS_AS(find_param(layer.model, "v.pre_layrnorm.weight"), mm::InternalError);
 }
