@@ -1,9 +1,9 @@
 #include "lib/image/decode.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <charconv>
 
+#include "lib/base/error.h"
 #include "lib/image/exif.h"
 #include "lib/image/row_reader.h"
 
@@ -38,18 +38,36 @@ std::optional<Orient> orient_from_name(std::string_view name) {
 }
 
 std::optional<Alpha> alpha_from_name(std::string_view name) {
-  if (name == "white") return Alpha::kWhite;
-  if (name == "black") return Alpha::kBlack;
-  if (name == "drop") return Alpha::kDrop;
-  return std::nullopt;
+  if (name == "white") return Alpha{};
+  if (name == "black") return Alpha{.behind = {0, 0, 0}};
+  if (name == "drop") return Alpha{.drop = true};
+  if (name.size() != 7 || name[0] != '#') return std::nullopt;
+  uint32_t rgb = 0;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + 7, rgb, 16);
+  if (error != std::errc() || end != name.data() + 7) return std::nullopt;
+  return Alpha{.behind = {static_cast<uint8_t>(rgb >> 16), static_cast<uint8_t>(rgb >> 8),
+                          static_cast<uint8_t>(rgb)}};
 }
 
 OpenedReader open_rows(std::span<const std::byte> file, const Header& header,
                        const DecodeOptions& options) {
-  if (header.format == Format::kJpeg) return open_jpeg(file, header, options);
-  if (header.format == Format::kPng) return open_png(file, header, options);
-  return Failure{"unsupported_format",
-                 fmt::format("{} pictures are not read yet", format_name(header.format))};
+  switch (header.format) {
+    case Format::kJpeg:
+      return open_jpeg(file, header, options);
+    case Format::kPng:
+      return open_png(file, header, options);
+    case Format::kWebp:
+      return open_webp(file, header, options);
+    case Format::kGif:
+      return open_gif(file, header, options);
+    default:
+      throw InternalError("open_rows: {} has passed the probe", format_name(header.format));
+  }
+}
+
+void add_header_notes(const Header& header, std::vector<std::string>& notes) {
+  if (header.has_icc) notes.emplace_back("icc ignored");
+  if (header.animated) notes.emplace_back("first picture of several");
 }
 
 Result<Decoded> decode(std::span<const std::byte> file, const DecodeOptions& options) {
@@ -61,7 +79,7 @@ Result<Decoded> decode(std::span<const std::byte> file, const DecodeOptions& opt
   out.header = *header;
   out.image.width = header->stored.width;
   out.image.height = header->stored.height;
-  if (header->has_icc) out.notes.emplace_back("icc ignored");
+  add_header_notes(*header, out.notes);
   if (auto failure = read_image(**reader, out.image)) return *failure;
   if (auto failure = (*reader)->finish(out.notes)) return *failure;
   if (options.orient == Orient::kApply)

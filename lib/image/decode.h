@@ -14,16 +14,21 @@ namespace mm::image {
 
 /// Turn pixels by the file's orientation tag, or leave them as stored.
 enum class Orient { kApply, kIgnore };
-/// What stands behind transparent pixels. `kDrop` keeps the colour that is hidden under zero alpha.
-enum class Alpha { kWhite, kBlack, kDrop };
+/// What stands behind transparent pixels, or that alpha is dropped: then the colour that is hidden
+/// under zero alpha comes out.
+struct Alpha {
+  bool drop = false;
+  Colour behind{255, 255, 255};
+  bool operator==(const Alpha&) const = default;
+};
 
-/// "apply" "ignore"; "white" "black" "drop". Nothing for other words.
+/// "apply" "ignore"; "white" "black" "drop" "#rrggbb". Nothing for other words.
 std::optional<Orient> orient_from_name(std::string_view name);
 std::optional<Alpha> alpha_from_name(std::string_view name);
 
 struct DecodeOptions {
   Orient orient = Orient::kApply;
-  Alpha alpha = Alpha::kWhite;
+  Alpha alpha;
   Limits limits;
 };
 
@@ -34,13 +39,14 @@ struct Decoded {
       notes;  ///< harmless oddities: "icc ignored", "trailing bytes: 200", "png: iCCP: ..."
 };
 
-/// Decodes a whole JPEG or PNG file to upright 8-bit RGB. JPEG: accurate integer DCT, fancy
-/// upsampling; CMYK and YCCK by the product form R = C*K/255 on inverted samples. PNG: 16-bit
-/// samples become round(v/257), palettes and tRNS are expanded, alpha is composited: out =
-/// round((c*a + background*(255-a)) / 255). Colour profiles and gamma are ignored. All or nothing:
-/// any sign of damage is a failure, never a partial picture. Memory grows with the rows that were
-/// really decoded. Thread-safe. Failure kinds are those of `probe`; libjpeg's premature end counts
-/// as "truncated".
+/// Decodes a whole JPEG, PNG, WebP or GIF file to upright 8-bit RGB, the first picture of several.
+/// JPEG: accurate integer DCT, fancy upsampling; CMYK and YCCK by the product form R = C*K/255 on
+/// inverted samples. PNG: 16-bit samples become round(v/257), palettes and tRNS are expanded. WebP
+/// and GIF: the first frame on its canvas, which is transparent around it (a GIF without a
+/// transparent colour: colour 0). Alpha is composited: out = round((c*a + behind*(255-a)) / 255).
+/// Colour profiles and gamma are ignored. All or nothing: any sign of damage to the picture is a
+/// failure, never a partial picture. Memory grows with the rows that were really decoded.
+/// Thread-safe. Failure kinds are those of `probe`; libjpeg's premature end counts as "truncated".
 Result<Decoded> decode(std::span<const std::byte> file, const DecodeOptions& options = {});
 
 }  // namespace mm::image

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <jpeglib.h>  // needs <cstdio> before it
 #include <png.h>
+#include <webp/encode.h>
 
 #include <csetjmp>
 #include <cstdio>
@@ -113,6 +114,21 @@ std::string encode_jpeg(const Image& image, const JpegOptions& options) {
     throw InternalError("encode_jpeg: {} x {}: {}", image.width, image.height, session.message);
   }
   return {reinterpret_cast<const char*>(session.bytes), session.size_bytes};
+}
+
+std::string encode_webp(const Image& image, const WebpOptions& options) {
+  uint8_t* bytes = nullptr;
+  const auto stride = static_cast<int>(image.row_bytes());
+  const size_t size_bytes =
+      options.lossless
+          ? WebPEncodeLosslessRGB(image.rgb.data(), image.width, image.height, stride, &bytes)
+          : WebPEncodeRGB(image.rgb.data(), image.width, image.height, stride, options.quality,
+                          &bytes);
+  const std::unique_ptr<uint8_t, void (*)(void*)> owner(bytes, WebPFree);
+  if (size_bytes == 0) {
+    throw InternalError("encode_webp: {} x {}: libwebp refused it", image.width, image.height);
+  }
+  return {reinterpret_cast<const char*>(bytes), size_bytes};
 }
 
 std::string encode_png(const Image& image, int level) {

@@ -14,6 +14,15 @@ struct JpegOptions {
 /// library version. Throws InternalError on an empty picture.
 std::string encode_jpeg(const Image& image, const JpegOptions& options = {});
 
+struct WebpOptions {
+  float quality = 90;     ///< 0..100, libwebp's scale
+  bool lossless = false;  ///< exact; `quality` is not used
+};
+
+/// A whole WebP file without metadata, libwebp's default effort: equal bytes for equal pictures and
+/// library version. Sides 1 to 16383, else InternalError.
+std::string encode_webp(const Image& image, const WebpOptions& options = {});
+
 /// A whole PNG file: 8-bit RGB, lossless. `level` is zlib's, 0..9.
 std::string encode_png(const Image& image, int level = 6);
 

@@ -1,8 +1,11 @@
 #include "lib/image/geometry.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "lib/base/error.h"
+#include "lib/image/tiling.h"
 
 namespace mm::image {
 namespace {
@@ -10,17 +13,29 @@ namespace {
 int32_t floor_ratio(int64_t a, int64_t b, int64_t divisor) {
   return static_cast<int32_t>(a * b / divisor);
 }
-int32_t ceil_ratio(int64_t a, int64_t b, int64_t divisor) {
-  return static_cast<int32_t>((a * b + divisor - 1) / divisor);
-}
+
+constexpr std::pair<std::string_view, Geometry> kGeometries[] = {
+    {"crop", Geometry::kCrop}, {"pad", Geometry::kPad},       {"squash", Geometry::kSquash},
+    {"adm", Geometry::kAdm},   {"anyres", Geometry::kAnyRes}, {"internvl", Geometry::kInternVl},
+    {"qwen", Geometry::kQwen}, {"bucket", Geometry::kBucket},
+};
 
 }  // namespace
 
 std::optional<Geometry> geometry_from_name(std::string_view name) {
-  if (name == "crop") return Geometry::kCrop;
-  if (name == "pad") return Geometry::kPad;
-  if (name == "squash") return Geometry::kSquash;
+  for (const auto& [word, geometry] : kGeometries) {
+    if (word == name) return geometry;
+  }
   return std::nullopt;
+}
+
+bool is_uniform(Geometry geometry) {
+  return geometry == Geometry::kCrop || geometry == Geometry::kPad ||
+         geometry == Geometry::kSquash || geometry == Geometry::kAdm;
+}
+
+std::string_view geometry_names() {
+  return "crop, pad, squash, adm, anyres, internvl, qwen, bucket";
 }
 
 Size shortest_edge_size(Size in, int32_t edge) {
@@ -52,11 +67,13 @@ Placement square_placement(Size in) {
 
 Placement letterbox_placement(Size in, Size canvas) {
   Size inner = canvas;
-  // Compare canvas.width / in.width with canvas.height / in.height without division.
-  if (int64_t{canvas.width} * in.height < int64_t{canvas.height} * in.width) {
-    inner.height = std::min(ceil_ratio(in.height, canvas.width, in.width), canvas.height);
+  // Doubles, as the reference computes it: a product that is an integer may come out above it.
+  const double wide = static_cast<double>(canvas.width) / in.width,
+               tall = static_cast<double>(canvas.height) / in.height;
+  if (wide < tall) {
+    inner.height = std::min(static_cast<int32_t>(std::ceil(in.height * wide)), canvas.height);
   } else {
-    inner.width = std::min(ceil_ratio(in.width, canvas.height, in.height), canvas.width);
+    inner.width = std::min(static_cast<int32_t>(std::ceil(in.width * tall)), canvas.width);
   }
   return {canvas,
           {(canvas.width - inner.width) / 2, (canvas.height - inner.height) / 2, inner.width,
@@ -99,8 +116,12 @@ Image prepare(const Image& in, const Preparation& preparation) {
     case Geometry::kPad:
       return resize(pad(in, square_placement(size), preparation.pad_colour), square,
                     preparation.filter);
+    case Geometry::kAdm:
+      return adm_centre_crop(in, preparation.side);
     case Geometry::kCrop:
       break;
+    default:
+      throw InternalError("prepare: a geometry of several tiles or sizes; use prepare_tiles");
   }
   const Size resized = shortest_edge_size(size, preparation.side);
   return resize_crop(in, resized, centre_crop(resized, square), preparation.filter);

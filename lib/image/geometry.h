@@ -3,18 +3,29 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "lib/image/image.h"
 #include "lib/image/resize.h"
 
 namespace mm::image {
 
-/// How a picture becomes a square of `side` pixels.
+/// How a picture becomes what a vision tower or an encoder takes. The first four give one square of
+/// `side` pixels; see tiling.h for the others.
 enum class Geometry {
-  kCrop,    ///< "crop": shortest edge to `side`, centre crop (CLIP)
-  kPad,     ///< "pad": pad to a square with the mean colour, then resize (LLaVA 1.5)
-  kSquash,  ///< "squash": both sides to `side`, aspect ratio changes (SigLIP)
+  kCrop,      ///< "crop": shortest edge to `side`, centre crop (CLIP)
+  kPad,       ///< "pad": pad to a square with the mean colour, then resize (LLaVA 1.5)
+  kSquash,    ///< "squash": both sides to `side`, aspect ratio changes (SigLIP)
+  kAdm,       ///< "adm": box-halved, then bicubic, then centre crop (ADM, DiT)
+  kAnyRes,    ///< "anyres": the whole squashed, then tiles of the best grid (LLaVA-NeXT)
+  kInternVl,  ///< "internvl": tiles of the nearest ratio, then the whole squashed
+  kQwen,      ///< "qwen": sides to multiples of patch * merge within a range of pixels (Qwen2-VL)
+  kBucket,    ///< "bucket": covers the bucket of the nearest ratio, centre crop (PixArt)
 };
+/// All of one size and one tile?
+bool is_uniform(Geometry geometry);
+/// The words, with commas.
+std::string_view geometry_names();
 std::optional<Geometry> geometry_from_name(std::string_view name);
 
 /// Shortest edge to `edge`, the other to floor(edge * long / short).
@@ -46,10 +57,17 @@ struct Preparation {
   Geometry geometry = Geometry::kCrop;
   int32_t side = 336;
   Filter filter = Filter::kBicubic;
-  Colour pad_colour{122, 116, 104};
+  Colour pad_colour{122, 116, 104};       ///< of kPad
+  int32_t patch = 14;                     ///< pixels of a patch
+  int32_t merge = 1;                      ///< patches along a side that make one token
+  std::vector<Size> grid_points;          ///< kAnyRes: multiples of `side`
+  int32_t min_tiles = 1, max_tiles = 12;  ///< kInternVl, without the whole
+  bool thumbnail = true;                  ///< kInternVl: one tile more shows the whole
+  int64_t min_pixels = 56 * 56, max_pixels = 1280 * 28 * 28;  ///< kQwen
+  std::vector<Size> buckets;                                  ///< kBucket
 };
-/// Upright picture in, [side, side, 3] out; to the bit as Pillow 12 and the Hugging Face slow
-/// processors do.
+/// Upright picture in, [side, side, 3] out, for the geometries that give one square; to the bit as
+/// Pillow 12 and the Hugging Face slow processors do.
 Image prepare(const Image& in, const Preparation& preparation);
 
 }  // namespace mm::image

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "lib/image/composite.h"
 #include "lib/image/row_reader.h"
 
 namespace mm::image {
@@ -95,20 +96,6 @@ bool finish_file(Session& s) {
   return true;
 }
 
-// round((c * a + background * (255 - a)) / 255)
-uint8_t over(uint32_t c, uint32_t a, uint32_t background) {
-  const uint32_t v = c * a + background * (255 - a) + 128;
-  return static_cast<uint8_t>((v + (v >> 8)) >> 8);
-}
-
-void flatten_row(const uint8_t* rgba, uint8_t* rgb, int32_t pixels, Alpha alpha) {
-  const uint32_t background = alpha == Alpha::kWhite ? 255 : 0;
-  for (int32_t i = 0; i < pixels; ++i, rgba += 4, rgb += 3) {
-    const uint32_t a = alpha == Alpha::kDrop ? 255 : rgba[3];
-    for (int c = 0; c < 3; ++c) rgb[c] = over(rgba[c], a, background);
-  }
-}
-
 class PngReader final : public RowReader {
  public:
   PngReader(const Header& header, Alpha alpha) : header_(header), alpha_(alpha) {}
@@ -156,7 +143,7 @@ class PngReader final : public RowReader {
     if (session_.channels == 3) {
       std::copy_n(row, session_.row_bytes, out);
     } else {
-      flatten_row(row, out, header_.stored.width, alpha_);
+      composite_row(row, out, header_.stored.width, alpha_);
     }
   }
 

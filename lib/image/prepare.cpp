@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/image/row_reader.h"
+#include "lib/image/tiling.h"
 
 namespace mm::image {
 namespace {
@@ -91,7 +92,7 @@ std::optional<Failure> oversized_canvas(Size in, const Preparation& preparation,
 Result<Decoded> decode_then_prepare(std::span<const std::byte> file, const Preparation& preparation,
                                     const DecodeOptions& options) {
   auto decoded = decode(file, options);
-  if (decoded) decoded->image = prepare(decoded->image, preparation);
+  if (decoded) decoded->image = prepare_tiles(decoded->image, preparation);
   return decoded;
 }
 
@@ -104,14 +105,17 @@ Result<Decoded> decode_prepared(std::span<const std::byte> file, const Preparati
   if (auto failure = oversized_canvas(header->stored, preparation, options.limits)) return *failure;
   // A turned picture must be whole before it is turned; resizing first would give other bytes.
   const bool turned = options.orient == Orient::kApply && header->orientation != 1;
-  if (turned) return decode_then_prepare(file, preparation, options);
+  const bool streams = preparation.geometry == Geometry::kCrop ||
+                       preparation.geometry == Geometry::kPad ||
+                       preparation.geometry == Geometry::kSquash;
+  if (turned || !streams) return decode_then_prepare(file, preparation, options);
   auto reader = open_rows(file, *header, options);
   if (!reader) return reader.failure();
   const Route route = route_of(header->stored, preparation);
   RowResizer resizer(route.plan);
   Decoded out;
   out.header = *header;
-  if (header->has_icc) out.notes.emplace_back("icc ignored");
+  add_header_notes(*header, out.notes);
   if (auto failure = Canvas(route, preparation.pad_colour).stream(**reader, resizer))
     return *failure;
   if (auto failure = (*reader)->finish(out.notes)) return *failure;

@@ -57,11 +57,21 @@ Image down(const Image& in, int32_t height, Filter filter) {
 
 }  // namespace
 
-Image resize_reference(const Image& in, Size out, Filter filter) {
+bool goes_down_first(Size in, Size out, PassOrder order) {
+  const int64_t width_loss = int64_t{in.width} - out.width,
+                height_loss = int64_t{in.height} - out.height;
+  if (order == PassOrder::kPillow13) return height_loss > 2 * std::max<int64_t>(0, width_loss);
+  return in.height > int64_t{100} * in.width && height_loss > 0;
+}
+
+Image resize_reference(const Image& in, Size out, Filter filter, PassOrder order) {
   MM_CHECK(in.width > 0 && in.height > 0 && out.width > 0 && out.height > 0,
            "resize {} x {} to {} x {}", in.width, in.height, out.width, out.height);
   if (filter == Filter::kNearest) return nearest(in, out);
-  Image result = in.width == out.width ? in : across(in, out.width, filter);
+  const bool down_first = goes_down_first({in.width, in.height}, out, order);
+  Image result = in;
+  if (down_first && in.height != out.height) result = down(result, out.height, filter);
+  if (in.width != out.width) result = across(result, out.width, filter);
   return result.height == out.height ? result : down(result, out.height, filter);
 }
 
@@ -71,8 +81,14 @@ Image resize_crop(const Image& in, Size out, const Box& crop, Filter filter) {
   return resizer.finish();
 }
 
-Image resize(const Image& in, Size out, Filter filter) {
-  return resize_crop(in, out, {0, 0, out.width, out.height}, filter);
+Image resize(const Image& in, Size out, Filter filter, PassOrder order) {
+  RowResizer resizer({.in = {in.width, in.height},
+                      .out = out,
+                      .crop = {0, 0, out.width, out.height},
+                      .filter = filter,
+                      .order = order});
+  resizer.push(in.rgb.data(), in.height);
+  return resizer.finish();
 }
 
 }  // namespace mm::image

@@ -1,17 +1,11 @@
 #include "lib/image/resize_kernels.h"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
+#include "lib/image/resize_kernels_x86.h"
 #include "lib/image/resize_weights.h"
-
-// One binary for every x86-64: the loader picks the widest copy that the CPU runs. All copies
-// compute the same integers.
-#if defined(__x86_64__) && !defined(__clang__)
-#define MM_CPU_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define MM_CPU_CLONES
-#endif
 
 namespace mm::image {
 namespace {
@@ -20,9 +14,54 @@ using Bytes16 = uint8_t __attribute__((vector_size(16)));
 
 constexpr int32_t kHalf = 1 << (kWeightBits - 1);
 
-inline uint8_t to_byte(int32_t sum) {
-  const int32_t v = sum >> kWeightBits;
+uint8_t to_byte(uint32_t sum) {
+  const int32_t v = static_cast<int32_t>(sum) >> kWeightBits;
   return static_cast<uint8_t>(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+void pack_quad(const int32_t* weights, uint8_t* packed) {
+  std::memcpy(packed, weights, kQuad * sizeof(int32_t));
+}
+
+void rows_to_quads(const uint8_t* rows, size_t stride, size_t pixels, uint8_t* quads) {
+  for (size_t x = 0; x < pixels; ++x) {
+    uint8_t* quad = quads + kQuadBytes * (x / kQuad) + x % kQuad;
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const uint8_t* pixel = rows + stride * lane + 3 * x;
+      for (size_t c = 0; c < 3; ++c) quad[(c * kLanes + lane) * kQuad] = pixel[c];
+    }
+  }
+}
+
+// Sums are unsigned, so that partial sums may wrap.
+void weigh_quads(const uint8_t* quads, const uint8_t* packed, int32_t count, uint8_t* out) {
+  constexpr size_t kOutputs = size_t{3} * kLanes;
+  uint32_t sums[kOutputs];
+  for (uint32_t& sum : sums) sum = kHalf;
+  for (int32_t q = 0; q < count; ++q, quads += kQuadBytes, packed += kQuad * sizeof(int32_t)) {
+    uint32_t w[kQuad];
+    std::memcpy(w, packed, sizeof(w));
+    for (size_t i = 0; i < kOutputs; ++i) {
+      const uint8_t* taps = quads + kQuad * i;
+      sums[i] += w[0] * taps[0] + w[1] * taps[1] + w[2] * taps[2] + w[3] * taps[3];
+    }
+  }
+  for (size_t i = 0; i < kOutputs; ++i) out[i] = to_byte(sums[i]);
+}
+
+void weigh_rows(const uint8_t* in, size_t stride, const uint8_t* packed, int32_t count,
+                size_t columns, uint8_t* out) {
+  for (size_t x = 0; x < columns; x += kWideColumns) {
+    uint32_t sums[kWideColumns];
+    for (uint32_t& sum : sums) sum = kHalf;
+    for (int32_t k = 0; k < kQuad * count; ++k) {
+      const uint8_t* row = in + stride * k + x;
+      uint32_t weight = 0;
+      std::memcpy(&weight, packed + sizeof(weight) * k, sizeof(weight));
+      for (size_t i = 0; i < kWideColumns; ++i) sums[i] += weight * row[i];
+    }
+    for (size_t i = 0; i < kWideColumns; ++i) out[x + i] = to_byte(sums[i]);
+  }
 }
 
 // Four rounds of interleaving row i with row i + 8 transpose 16 x 16 bytes.
@@ -39,19 +78,30 @@ void transpose(Bytes16 (&m)[16]) {
   }
 }
 
+struct Usable {
+  std::array<const ResizeKernels*, 3> sets{};
+  size_t count = 0;
+};
+
+Usable find_usable() {
+  Usable found;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni"))
+    found.sets[found.count++] = &kAvx512Kernels;
+  if (__builtin_cpu_supports("avx2")) found.sets[found.count++] = &kAvx2Kernels;
+#endif
+  found.sets[found.count++] = &kPortableKernels;
+  return found;
+}
+
 }  // namespace
 
-void rows_to_lanes(const uint8_t* rows, size_t stride, size_t columns, uint8_t* lanes) {
-  size_t at = 0;
-  for (; at + 16 <= columns; at += 16) {
-    Bytes16 m[16];
-    for (int r = 0; r < 16; ++r) std::memcpy(&m[r], rows + stride * r + at, 16);
-    transpose(m);
-    std::memcpy(lanes + at * 16, m, sizeof(m));
-  }
-  for (; at < columns; ++at) {
-    for (int r = 0; r < 16; ++r) lanes[at * 16 + r] = rows[stride * r + at];
-  }
+const ResizeKernels kPortableKernels = {
+    "portable", kQuad * sizeof(int32_t), pack_quad, rows_to_quads, weigh_quads, weigh_rows};
+
+std::span<const ResizeKernels* const> usable_kernels() {
+  static const Usable usable = find_usable();
+  return std::span(usable.sets).first(usable.count);
 }
 
 void lanes_to_rows(const uint8_t* lanes, size_t columns, uint8_t* rows, size_t stride) {
@@ -64,39 +114,6 @@ void lanes_to_rows(const uint8_t* lanes, size_t columns, uint8_t* rows, size_t s
   }
   for (; at < columns; ++at) {
     for (int r = 0; r < 16; ++r) rows[stride * r + at] = lanes[at * 16 + r];
-  }
-}
-
-// Three accumulators of one lane width each: the compiler keeps them in registers, which one array
-// of 48 defeats (half the speed).
-MM_CPU_CLONES void weigh_pixels(const uint8_t* __restrict pixels, const int32_t* __restrict weights,
-                                int32_t count, uint8_t* __restrict out) {
-  int32_t r[kLanes], g[kLanes], b[kLanes];
-  for (int i = 0; i < kLanes; ++i) r[i] = g[i] = b[i] = kHalf;
-  for (int32_t k = 0; k < count; ++k, pixels += 3 * kLanes) {
-    const int32_t weight = weights[k];
-    for (int i = 0; i < kLanes; ++i) r[i] += weight * pixels[i];
-    for (int i = 0; i < kLanes; ++i) g[i] += weight * pixels[kLanes + i];
-    for (int i = 0; i < kLanes; ++i) b[i] += weight * pixels[2 * kLanes + i];
-  }
-  for (int i = 0; i < kLanes; ++i) out[i] = to_byte(r[i]);
-  for (int i = 0; i < kLanes; ++i) out[kLanes + i] = to_byte(g[i]);
-  for (int i = 0; i < kLanes; ++i) out[2 * kLanes + i] = to_byte(b[i]);
-}
-
-MM_CPU_CLONES void weigh_rows(const uint8_t* __restrict in, size_t stride,
-                              const int32_t* __restrict weights, int32_t count, size_t columns,
-                              uint8_t* __restrict out) {
-  constexpr size_t kWide = 64;
-  for (size_t x = 0; x < columns; x += kWide) {
-    int32_t sums[kWide];
-    for (size_t i = 0; i < kWide; ++i) sums[i] = kHalf;
-    for (int32_t k = 0; k < count; ++k) {
-      const uint8_t* row = in + stride * k + x;
-      const int32_t weight = weights[k];
-      for (size_t i = 0; i < kWide; ++i) sums[i] += weight * row[i];
-    }
-    for (size_t i = 0; i < kWide; ++i) out[x + i] = to_byte(sums[i]);
   }
 }
 

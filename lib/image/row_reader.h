@@ -27,8 +27,15 @@ OpenedReader open_jpeg(std::span<const std::byte> file, const Header& header,
                        const DecodeOptions& options);
 OpenedReader open_png(std::span<const std::byte> file, const Header& header,
                       const DecodeOptions& options);
-/// By `header.format`.
+OpenedReader open_webp(std::span<const std::byte> file, const Header& header,
+                       const DecodeOptions& options);
+OpenedReader open_gif(std::span<const std::byte> file, const Header& header,
+                      const DecodeOptions& options);
+/// By `header.format`, which has passed `probe`.
 OpenedReader open_rows(std::span<const std::byte> file, const Header& header,
                        const DecodeOptions& options);
+
+/// What the header says that a user may want to know: an ignored profile, more pictures.
+void add_header_notes(const Header& header, std::vector<std::string>& notes);
 
 }  // namespace mm::image

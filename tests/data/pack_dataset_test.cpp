@@ -120,13 +120,23 @@ TEST_CASE("C07: names round-trip byte for byte, from a folder and from a JSON li
   CHECK(keys_of(dir / "list") == names);
 }
 
-TEST_CASE("C01: WebP is refused by name until it is read") {
+TEST_CASE("C01: a sideways WebP, an animation and a GIF are packed; a format not read is named") {
   const TempDir dir;
-  write_jsonl(dir / "in.jsonl", {{"exif_8.webp", "a cat"}, {"rgba.png", "a dog"}});
-  pack_dataset(toy_options(dir / "in.jsonl"), {.output = dir / "out", .bad_limit = 0.5});
-  const auto ledger = read_ledger(dir / "out/ledger.jsonl");
+  mm::write_file_atomic(dir / "a.tif", std::string("II*\0........", 12));
+  write_jsonl(
+      dir / "in.jsonl",
+      {{"exif_8.webp", "a cat"}, {"animated.gif", "a dog"}, {"animated.webp", "a dog and that"}});
+  pack_dataset(toy_options(dir / "in.jsonl"), {.output = dir / "out"});
+  CHECK(read_ledger(dir / "out/ledger.jsonl").empty());
+  PackOptions options = toy_options(dir / "tif.jsonl");
+  write_jsonl(dir / "tif.jsonl", {{"a.tif", "a cat"}, {"b.png", "a dog"}});
+  fs::copy(field_picture("rgba.png"), dir / "b.png");
+  options.source.image_root = dir / ".";
+  pack_dataset(options, {.output = dir / "one", .bad_limit = 0.5});
+  const auto ledger = read_ledger(dir / "one/ledger.jsonl");
   REQUIRE(ledger.size() == 1);
-  CHECK(ledger[0].message.find("WebP") != std::string::npos);
+  CHECK(ledger[0].kind == "unsupported_format");
+  CHECK(ledger[0].message.find("TIFF") != std::string::npos);
 }
 
 TEST_CASE("pack: the bytes do not depend on the thread count") {

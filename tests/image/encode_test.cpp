@@ -55,3 +55,20 @@ TEST_CASE("normalise: channels first, (byte / 255 - mean) / deviation") {
   const std::vector<float> want{-1.0F, 1.0F, 0.0F, 2.0F, 0.5F, 0.0F};
   for (size_t i = 0; i < want.size(); ++i) CHECK(out[i] == doctest::Approx(want[i]).epsilon(1e-6));
 }
+
+TEST_CASE(
+    "encode_webp: lossless comes back to the bit, lossy nearly, equal pictures give equal bytes") {
+  const Image picture = mm::image::testing::noise_picture(37, 21, 3);
+  const std::string exact = encode_webp(picture, {.lossless = true});
+  CHECK(exact == encode_webp(picture, {.lossless = true}));
+  const auto decoded = decode(as_bytes(exact));
+  REQUIRE(decoded.ok());
+  CHECK(decoded->image == picture);
+  Image flat(40, 40);
+  for (uint8_t& byte : flat.rgb) byte = 120;
+  const std::string lossy = encode_webp(flat, {.quality = 90});
+  const auto near = decode(as_bytes(lossy));
+  REQUIRE(near.ok());
+  CHECK(mm::image::testing::max_difference(near->image, flat) <= 3);
+  CHECK_THROWS_AS(encode_webp(Image(16384, 1)), InternalError);
+}

@@ -113,14 +113,77 @@ TEST_CASE("weights: every output's weights sum to 1 within their rounding, insid
   }
 }
 
-TEST_CASE("kernels: rows to lanes and back is the identity for any width") {
-  for (const size_t columns : {1, 15, 16, 17, 48, 100}) {
-    std::vector<uint8_t> rows(16 * columns), lanes(16 * columns), back(16 * columns);
-    for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<uint8_t>(i * 31 + i / 7);
-    rows_to_lanes(rows.data(), columns, columns, lanes.data());
-    CHECK(lanes[0 * 16 + 5] == rows[5 * columns]);
-    CHECK(lanes[(columns - 1) * 16 + 9] == rows[9 * columns + columns - 1]);
-    lanes_to_rows(lanes.data(), columns, back.data(), columns);
-    CHECK(back == rows);
+TEST_CASE("kernels: every set that this CPU runs gives the portable one's bytes") {
+  const Philox random(11, "kernel sizes");
+  REQUIRE(usable_kernels().back() == &kPortableKernels);
+  for (const ResizeKernels* kernels : usable_kernels()) {
+    CAPTURE(kernels->name);
+    for (uint64_t i = 0; i < 60; ++i) {
+      const auto side = [&](uint64_t k) {
+        return static_cast<int32_t>(1 + random.below(4 * i + k, i % 5 == 0 ? 400 : 70));
+      };
+      const Image in = noise_picture(side(0), side(1), i);
+      ResizePlan plan{.in = {in.width, in.height},
+                      .out = {side(2), side(3)},
+                      .filter = kFilters[i % kFilters.size()],
+                      .order = i % 2 == 0 ? PassOrder::kPillow12 : PassOrder::kPillow13,
+                      .kernels = kernels};
+      plan.crop = {0, 0, plan.out.width, plan.out.height};
+      RowResizer resizer(plan);
+      resizer.push(in.rgb.data(), in.height);
+      CAPTURE(i);
+      CHECK(resizer.finish() == resize_reference(in, plan.out, plan.filter, plan.order));
+    }
   }
+}
+
+TEST_CASE("kernels: black and white stripes at the ends of a weight's range") {
+  Image stripes(257, 130);
+  for (size_t i = 0; i < stripes.rgb.size(); ++i)
+    stripes.rgb[i] = static_cast<uint8_t>(i / 3 % 2 * 255);
+  for (const ResizeKernels* kernels : usable_kernels()) {
+    for (const Filter filter : {Filter::kBicubic, Filter::kLanczos}) {
+      for (const Size out : {Size{256, 129}, Size{300, 600}, Size{3, 2}}) {
+        RowResizer resizer({.in = {257, 130},
+                            .out = out,
+                            .crop = {0, 0, out.width, out.height},
+                            .filter = filter,
+                            .kernels = kernels});
+        resizer.push(stripes.rgb.data(), stripes.height);
+        CHECK(resizer.finish() == resize_reference(stripes, out, filter));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: gathering reads no byte past a row's last pixel") {
+  for (const ResizeKernels* kernels : usable_kernels()) {
+    for (const size_t pixels : {1, 3, 4, 5, 6, 11, 32, 33}) {
+      const std::vector<uint8_t> rows(16 * 3 * pixels, 7);  // the sanitizer watches its end
+      std::vector<uint8_t> quads(kQuadBytes * ((pixels + 3) / 4));
+      kernels->rows_to_quads(rows.data(), 3 * pixels, pixels, quads.data());
+      CHECK(std::count(quads.begin(), quads.end(), 7) == static_cast<ptrdiff_t>(rows.size()));
+    }
+  }
+}
+
+TEST_CASE("kernels: lanes to rows transposes any width") {
+  for (const size_t columns : {1, 15, 16, 17, 48, 100}) {
+    std::vector<uint8_t> lanes(16 * columns), rows(16 * columns);
+    for (size_t i = 0; i < lanes.size(); ++i) lanes[i] = static_cast<uint8_t>(i * 31 + i / 7);
+    lanes_to_rows(lanes.data(), columns, rows.data(), columns);
+    for (size_t c = 0; c < columns; ++c)
+      for (size_t r = 0; r < 16; ++r) CHECK(rows[r * columns + c] == lanes[c * 16 + r]);
+  }
+}
+
+TEST_CASE("resize: the order of passes follows the rule of either Pillow") {
+  CHECK(goes_down_first({3, 301}, {2, 300}, PassOrder::kPillow12));
+  CHECK_FALSE(goes_down_first({3, 300}, {2, 200}, PassOrder::kPillow12));
+  CHECK_FALSE(goes_down_first({3, 301}, {2, 301}, PassOrder::kPillow12));
+  CHECK(goes_down_first({64, 200}, {60, 20}, PassOrder::kPillow13));
+  CHECK_FALSE(goes_down_first({64, 200}, {60, 20}, PassOrder::kPillow12));
+  CHECK_FALSE(goes_down_first({100, 110}, {95, 100}, PassOrder::kPillow13));
+  CHECK(goes_down_first({100, 111}, {95, 100}, PassOrder::kPillow13));
+  CHECK(goes_down_first({10, 20}, {90, 19}, PassOrder::kPillow13));
 }

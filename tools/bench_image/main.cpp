@@ -70,6 +70,9 @@ int run(int argc, char** argv) {
   const auto pictures = a.paths.empty() ? mm::bench::make_pictures(a.count, {a.width, a.height})
                                         : mm::bench::load_pictures(a.paths);
   if (!a.save.empty()) mm::bench::save_pictures(pictures, a.save);
+  if (!pictures.paths.empty())
+    fmt::print("header scan of {} files: {:.0f} files/s\n", pictures.paths.size(),
+               mm::bench::scan_rate(pictures, a.rounds));
   print(a, pictures,
         mm::bench::measure(pictures, {.geometry = *geometry, .side = a.side}, a.rounds));
   return 0;

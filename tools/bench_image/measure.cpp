@@ -13,6 +13,7 @@
 #include "lib/base/random.h"
 #include "lib/image/encode.h"
 #include "lib/image/prepare.h"
+#include "lib/image/probe_file.h"
 #include "lib/image/row_reader.h"
 
 namespace mm::bench {
@@ -21,18 +22,20 @@ namespace {
 namespace fs = std::filesystem;
 using image::as_bytes;
 
-void add(Pictures& pictures, std::string file) {
+void add(Pictures& pictures, std::string file, const std::string& path = {}) {
   const auto header = image::probe(as_bytes(file));
   if (!header || !image::decode(as_bytes(file)).ok()) return;
   pictures.megapixels += 1e-6 * header->stored.width * header->stored.height;
   pictures.files.push_back(std::move(file));
+  if (!path.empty()) pictures.paths.push_back(path);
 }
 
 bool is_picture(const fs::path& path) {
   std::string extension = path.extension().string();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png" ||
+         extension == ".webp" || extension == ".gif";
 }
 
 std::vector<fs::path> pictures_below(const fs::path& directory) {
@@ -104,10 +107,10 @@ Pictures load_pictures(const std::vector<std::string>& paths) {
   Pictures pictures;
   for (const std::string& path : paths) {
     if (!fs::is_directory(path)) {
-      add(pictures, read_file(path));
+      add(pictures, read_file(path), path);
       continue;
     }
-    for (const fs::path& file : pictures_below(path)) add(pictures, read_file(file));
+    for (const fs::path& file : pictures_below(path)) add(pictures, read_file(file), file.string());
   }
   if (pictures.files.empty())
     throw UsageError("no JPEG or PNG picture among the {} paths given", paths.size());
@@ -126,6 +129,18 @@ void save_pictures(const Pictures& pictures, const std::string& directory) {
   for (size_t i = 0; i < pictures.files.size(); ++i) {
     write_file_atomic(fs::path(directory) / fmt::format("picture-{:02}.jpg", i), pictures.files[i]);
   }
+}
+
+double scan_rate(const Pictures& pictures, int rounds) {
+  std::vector<double> times;
+  for (int round = 0; round < rounds; ++round) {
+    times.push_back(seconds([&] {
+      for (const std::string& path : pictures.paths) {
+        if (!image::probe_file(path)) throw DataError("{}: its header changed", path);
+      }
+    }));
+  }
+  return static_cast<double>(pictures.paths.size()) / median(times);
 }
 
 Timing measure(const Pictures& pictures, const image::Preparation& preparation, int rounds) {

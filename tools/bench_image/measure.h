@@ -9,7 +9,8 @@ namespace mm::bench {
 /// Picture files held in memory, so that no disk is measured.
 struct Pictures {
   std::vector<std::string> files;
-  double megapixels = 0;  ///< of all together
+  std::vector<std::string> paths;  ///< of the files; none of pictures that were made
+  double megapixels = 0;           ///< of all together
 };
 
 /// Reads `paths` (a folder stands for the .jpg, .jpeg and .png files in and below it, sorted).
@@ -19,6 +20,10 @@ Pictures load_pictures(const std::vector<std::string>& paths);
 Pictures make_pictures(int count, image::Size size);
 /// Writes the files as picture-NN.jpg, so that a peer can measure the same bytes.
 void save_pictures(const Pictures& pictures, const std::string& directory);
+
+/// Files per second of sizes and orientations read from headers alone (probe_file), one thread,
+/// processor time, the files in the system's cache; the median of `rounds`.
+double scan_rate(const Pictures& pictures, int rounds);
 
 /// Processor seconds per pass over all pictures: the medians of `rounds` interleaved rounds, one
 /// thread.

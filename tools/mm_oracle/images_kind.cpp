@@ -11,6 +11,7 @@
 #include "lib/image/decode.h"
 #include "lib/image/geometry.h"
 #include "lib/image/normalise.h"
+#include "lib/image/tiling.h"
 #include "tools/mm_oracle/checks.h"
 #include "tools/mm_oracle/kinds.h"
 
@@ -117,6 +118,77 @@ bool check_plain_resize(Folder& folder, Report& report, const std::string& key,
   return true;
 }
 
+std::vector<image::Size> grid_points(Folder& folder, const std::string& path) {
+  std::vector<image::Size> points;
+  const Json list = folder.take(path);
+  for (const Json& hw : list) {
+    const bool pair = hw.is_array() && hw.size() == 2 && hw[0].is_number_integer() &&
+                      hw[1].is_number_integer() && hw[0] > 0 && hw[1] > 0 && hw[0] <= kMaxSide &&
+                      hw[1] <= kMaxSide;
+    if (!pair) throw DataError("expected.json: {}: expected pairs of sides", path);
+    points.push_back({hw[1].get<int32_t>(), hw[0].get<int32_t>()});
+  }
+  if (points.empty()) throw DataError("expected.json: {}: expected at least one grid", path);
+  return points;
+}
+
+bool equals_hw(const std::vector<double>& hw, image::Size size) {
+  return hw == std::vector<double>{double(size.height), double(size.width)};
+}
+
+// Of the folder's "anyres" or "anyres_tiles"; the patch matters for token counts only.
+image::Preparation anyres_preparation(Folder& folder, const std::string& path) {
+  image::Preparation p{.geometry = image::Geometry::kAnyRes};
+  p.side = static_cast<int32_t>(folder.number(path + "/tile"));
+  if (folder.has(path + "/patch")) p.patch = static_cast<int32_t>(folder.number(path + "/patch"));
+  if (p.side < 1 || p.side > kMaxSide || p.patch < 1 || p.patch > p.side)
+    throw DataError("expected.json: {}: tile and patch are no sizes", path);
+  p.grid_points = grid_points(folder, path + "/pinpoints_hw");
+  return p;
+}
+
+// [tiles, height, width, 3]: the whole first, then the grid row by row.
+void check_tiles(Folder& folder, Report& report, const std::string& key, const std::string& name,
+                 const Image& picture) {
+  const auto p = anyres_preparation(folder, "anyres_tiles");
+  const at::Tensor want = folder.tensor(key);
+  if (want.dim() != 4 || want.scalar_type() != at::kByte || want.size(3) != 3)
+    refuse(key, "bytes [tiles, height, width, 3]");
+  const image::Size in{picture.width, picture.height};
+  const image::PictureShape shape = image::shape_of(in, p);
+  const std::string path = "anyres_tiles/pictures/" + name;
+  if (folder.has(path)) {
+    report.exact(path + "/best_hw",
+                 equals_hw(folder.numbers(path + "/best_hw"), image::best_grid(in, p.grid_points)),
+                 "another grid");
+    report.exact(path + "/tiles", folder.number(path + "/tiles") == shape.tiles,
+                 fmt::format("{} here", shape.tiles));
+  }
+  const Image got = image::prepare_tiles(picture, p);
+  const at::Tensor stacked = want.reshape({-1, want.size(2), 3});
+  report.exact(key, got == to_image(stacked), "bytes differ");
+}
+
+void check_token_counts(Folder& folder, Report& report) {
+  if (!folder.has("anyres")) return;
+  const auto p = anyres_preparation(folder, "anyres");
+  const Json cases = folder.take("anyres/cases");
+  for (const Json& c : cases) {
+    const auto hw = c.at("hw").get<std::vector<int32_t>>();
+    if (hw.size() != 2 || hw[0] < 1 || hw[1] < 1)
+      throw DataError("expected.json: anyres/cases: hw is no size");
+    const image::Size in{hw[1], hw[0]};
+    const std::string path = fmt::format("anyres/cases/{}x{}", hw[0], hw[1]);
+    report.exact(
+        path + "/best_hw",
+        equals_hw(c.at("best_hw").get<std::vector<double>>(), image::best_grid(in, p.grid_points)),
+        "another grid");
+    const int32_t tokens = image::shape_of(in, p).tokens;
+    report.exact(path + "/tokens", c.at("tokens").get<int32_t>() == tokens,
+                 fmt::format("{} here", tokens));
+  }
+}
+
 void check_tensors(Folder& folder, Report& report, const std::string& name, const Image& picture) {
   for (const std::string& key : folder.tensor_names(name + "/")) {
     const std::string word = key.substr(name.size() + 1);
@@ -127,6 +199,8 @@ void check_tensors(Folder& folder, Report& report, const std::string& name, cons
                     image::prepare(picture, {.geometry = image::Geometry::kPad, .side = *padded}));
     } else if (const auto every16 = side_of(word, "normalised", "_every16")) {
       check_normalised(folder, report, key, picture, *every16);
+    } else if (word == "anyres_tiles") {
+      check_tiles(folder, report, key, name, picture);
     } else {
       check_plain_resize(folder, report, key, word, picture);
     }
@@ -207,6 +281,7 @@ void check_images(Folder& folder, Report& report) {
                    std::vector<double>{double(colour.r), double(colour.g), double(colour.b)},
                fmt::format("{} {} {} here", colour.r, colour.g, colour.b));
   for (const std::string& name : folder.keys("pictures")) check_one(folder, report, name);
+  check_token_counts(folder, report);
   for (const std::string& name : folder.keys("jpeg")) check_jpeg(folder, report, name);
 }
 

@@ -23,7 +23,7 @@ def files_below(paths):
             yield path
             continue
         found = [os.path.join(d, f) for d, _, names in os.walk(path) for f in names]
-        yield from sorted(f for f in found if f.lower().endswith((".jpg", ".jpeg", ".png")))
+        yield from sorted(f for f in found if f.lower().endswith((".jpg", ".jpeg", ".png", ".webp", ".gif")))
 
 
 def decode(data):
@@ -47,6 +47,24 @@ def readable(data):
         return False
 
 
+def size_of(path):
+    """What a header scan gives, by Pillow: the size; nothing is decoded."""
+    try:
+        with Image.open(path) as picture:
+            return picture.size
+    except OSError:
+        return None
+
+
+def upright_size_of(path):
+    """The same with the orientation tag, which the size of a bucket needs."""
+    try:
+        with Image.open(path) as picture:
+            return picture.size, picture.getexif().get(0x0112, 1)
+    except OSError:
+        return None
+
+
 def seconds(body, pictures):
     begin = time.thread_time()
     for data in pictures:
@@ -67,12 +85,19 @@ def main():
         os.makedirs(a.dump, exist_ok=True)
         for i, data in enumerate(pictures):
             open(os.path.join(a.dump, f"{i:04d}.rgb"), "wb").write(prepare(data, a.side).tobytes())
+    paths = list(files_below(a.paths))
+    opened, turned = [], []
+    for _ in range(a.rounds):
+        opened.append(seconds(size_of, paths))
+        turned.append(seconds(upright_size_of, paths))
     decoded, prepared = [], []
     for _ in range(a.rounds):
         decoded.append(seconds(decode, pictures))
         prepared.append(seconds(lambda d: prepare(d, a.side), pictures))
     print(f"Pillow {PIL.__version__}, libjpeg-turbo {features.version_feature('libjpeg_turbo')}, processor time of 1 thread; {len(pictures)} pictures, "
           f"{megapixels / len(pictures):.2f} megapixels on average")
+    for name, times in (("header scan: size", opened), ("header scan: size and orientation", turned)):
+        print(f"{name:<44} {len(paths) / statistics.median(times):>12.0f} files/s")
     for name, times in (("decode", decoded), ("decode + resize + crop", prepared)):
         s = statistics.median(times)
         print(f"{name:<44} {len(pictures) / s:>12.1f} images/s {megapixels / s:>12.1f} megapixels/s")
