@@ -73,6 +73,8 @@ int run(int argc, char** argv) {
   if (!pictures.paths.empty())
     fmt::print("header scan of {} files: {:.0f} files/s\n", pictures.paths.size(),
                mm::bench::scan_rate(pictures, a.rounds));
+  for (const auto& [name, rate] : mm::bench::resize_rates(pictures, {.side = a.side}, a.rounds))
+    fmt::print("resize in memory, {}: {:.0f} megapixels/s\n", name, rate);
   print(a, pictures,
         mm::bench::measure(pictures, {.geometry = *geometry, .side = a.side}, a.rounds));
   return 0;

@@ -14,6 +14,7 @@
 #include "lib/image/encode.h"
 #include "lib/image/prepare.h"
 #include "lib/image/probe_file.h"
+#include "lib/image/resize_kernels.h"
 #include "lib/image/row_reader.h"
 
 namespace mm::bench {
@@ -141,6 +142,29 @@ double scan_rate(const Pictures& pictures, int rounds) {
     }));
   }
   return static_cast<double>(pictures.paths.size()) / median(times);
+}
+
+std::vector<KernelRate> resize_rates(const Pictures& pictures,
+                                     const image::Preparation& preparation, int rounds) {
+  const image::Image picture = image::decode(as_bytes(pictures.files.front()))->image;
+  const image::Size in{picture.width, picture.height};
+  image::ResizePlan plan{.in = in, .filter = preparation.filter};
+  plan.out = image::shortest_edge_size(in, preparation.side);
+  plan.crop = image::centre_crop(plan.out, {preparation.side, preparation.side});
+  std::vector<KernelRate> rates;
+  for (const image::ResizeKernels* kernels : image::usable_kernels()) {
+    plan.kernels = kernels;
+    std::vector<double> times;
+    for (int round = 0; round < rounds; ++round) {
+      times.push_back(seconds([&] {
+        image::RowResizer resizer(plan);
+        resizer.push(picture.rgb.data(), picture.height);
+        (void)resizer.finish();
+      }));
+    }
+    rates.push_back({kernels->name, 1e-6 * in.width * in.height / median(times)});
+  }
+  return rates;
 }
 
 Timing measure(const Pictures& pictures, const image::Preparation& preparation, int rounds) {

@@ -25,6 +25,14 @@ void save_pictures(const Pictures& pictures, const std::string& directory);
 /// processor time, the files in the system's cache; the median of `rounds`.
 double scan_rate(const Pictures& pictures, int rounds);
 
+/// Megapixels per second of each kernel set of this CPU, resizing whole pictures in memory.
+struct KernelRate {
+  std::string name;
+  double megapixels_s = 0;
+};
+std::vector<KernelRate> resize_rates(const Pictures& pictures,
+                                     const image::Preparation& preparation, int rounds);
+
 /// Processor seconds per pass over all pictures: the medians of `rounds` interleaved rounds, one
 /// thread.
 struct Timing {
