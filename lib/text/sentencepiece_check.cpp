@@ -22,16 +22,17 @@ class Wire {
 
   struct Field {
     uint64_t number = 0, type = 0;
+    uint64_t value = 0;        // of type 0
     std::string_view content;  // of types 1, 2 and 5
   };
 
   bool next(Field& field) {
     if (at_ == bytes_.size()) return false;
     const uint64_t key = varint();
-    field = {key >> 3, key & 7, {}};
+    field = {key >> 3, key & 7, 0, {}};
     switch (field.type) {
       case 0:
-        varint();
+        field.value = varint();
         break;
       case 1:
         field.content = take(8);
@@ -90,34 +91,56 @@ void check_piece(std::string_view message, std::string_view origin) {
   }
 }
 
-// NormalizerSpec: field 2 is the map, a 32-bit length of the trie, the trie, and the replacements.
-void check_normalizer(std::string_view message, std::string_view origin) {
+// NormalizerSpec: field 2 is the character map; 4 says that extra blanks go (default), 5 that
+// blanks become U+2581 (default). True if text stays as it is.
+bool check_normalizer(std::string_view message, std::string_view origin) {
   Wire wire(message, origin);
   Wire::Field field;
+  bool has_map = false, removes_blanks = true, escapes = true;
   while (wire.next(field)) {
+    if (field.number == 4 && field.type == 0) removes_blanks = field.value != 0;
+    if (field.number == 5 && field.type == 0) escapes = field.value != 0;
     if (field.number != 2 || field.type != 2 || field.content.empty()) continue;
+    has_map = true;
     std::string why;
     const auto map = CharacterMap::parse(field.content, why);
     if (!map) wire.bad(why);
     if (!map->is_safe()) wire.bad("has a damaged normaliser");
   }
+  return !has_map && !removes_blanks && escapes;
+}
+
+// TrainerSpec: field 3 is the kind of model (2: BPE), 24 puts the sign of a blank behind words.
+bool is_plain_bpe(std::string_view message, std::string_view origin) {
+  Wire wire(message, origin);
+  Wire::Field field;
+  bool bpe = false, suffix = false;
+  while (wire.next(field)) {
+    if (field.number == 3 && field.type == 0) bpe = field.value == 2;
+    if (field.number == 24 && field.type == 0) suffix = field.value != 0;
+  }
+  return bpe && !suffix;
 }
 
 }  // namespace
 
-void check_sentencepiece_model(std::string_view model, std::string_view origin) {
+bool check_sentencepiece_model(std::string_view model, std::string_view origin) {
   Wire wire(model, origin);
   Wire::Field field;
   size_t pieces = 0;
+  bool bpe = false, identity = false;
   while (wire.next(field)) {
     if (field.type != 2) continue;
     if (field.number == 1) {
       check_piece(field.content, origin);
       if (++pieces > kMaxPieces) wire.bad("has more than 4,000,000 pieces");
     }
-    if (field.number == 3 || field.number == 5) check_normalizer(field.content, origin);
+    if (field.number == 2) bpe = is_plain_bpe(field.content, origin);
+    if (field.number == 3) identity = check_normalizer(field.content, origin);
+    if (field.number == 5) check_normalizer(field.content, origin);
   }
   if (pieces == 0) wire.bad("has no pieces");
+  return bpe && identity;
 }
 
 }  // namespace mm::text

@@ -6,7 +6,9 @@
 #include <exception>
 
 #include "lib/base/error.h"
+#include "lib/text/scratch_pool.h"
 #include "lib/text/sentencepiece_check.h"
+#include "lib/text/word_cache.h"
 
 namespace mm::text {
 namespace {
@@ -16,6 +18,13 @@ using sentencepiece::SentencePieceProcessor;
 // Appended to a model: field 3 (normaliser) with its field 3 (dummy prefix) = 0. Repeats of a
 // message field are merged, so this turns the dummy blank off and leaves all else as it is.
 constexpr std::string_view kNoDummyPrefix("\x1A\x02\x18\x00", 4);
+
+constexpr std::string_view kSign = "\u2581";
+
+struct Scratch {
+  WordCache cache;
+  std::vector<Symbol> symbols;
+};
 
 void load(SentencePieceProcessor& processor, const std::string& model, std::string_view origin) {
   try {
@@ -34,10 +43,12 @@ class SentencePieceTokenizer final : public Tokenizer {
   SentencePieceTokenizer(std::string_view model, std::string_view origin,
                          const TokenizerOptions& options)
       : prefix_everywhere_(options.dummy_prefix == DummyPrefix::kEverywhere) {
-    check_sentencepiece_model(model, origin);
+    const bool plain = check_sentencepiece_model(model, origin);
     load(processor_, std::string(model), origin);
     load(bare_, std::string(model) + std::string(kNoDummyPrefix), origin);
     pieces_ = processor_.GetPieceSize();
+    has_dummy_ = processor_.EncodeAsPieces("a") != bare_.EncodeAsPieces("a");
+    cuts_words_ = plain && words_can_be_cut();
     vocab_size_ = pieces_;
     std::vector<Mark> marks;
     for (int32_t id = 0; id < pieces_; ++id) {
@@ -54,6 +65,11 @@ class SentencePieceTokenizer final : public Tokenizer {
   Encoding encode_text(std::string_view text, bool at_start) const override {
     Encoding out;
     if (text.empty()) return out;
+    const bool dummy = has_dummy_ && (prefix_everywhere_ || at_start);
+    if (cuts_words_ && text.find(kSign) == std::string_view::npos) {
+      encode_words(text, dummy, out);
+      return out;
+    }
     const auto& processor = prefix_everywhere_ || at_start ? processor_ : bare_;
     const auto encoded = processor.EncodeAsImmutableProto(text);
     const size_t count = encoded.pieces_size();
@@ -113,6 +129,48 @@ class SentencePieceTokenizer final : public Tokenizer {
     return found == marks().end() ? nullptr : &*found;
   }
 
+  // No piece has the sign of a blank after another character, so none reaches over such a place:
+  // what the library makes of a word does not depend on its neighbours, and can be remembered.
+  bool words_can_be_cut() const {
+    for (int id = 0; id < pieces_; ++id) {
+      std::string_view piece = processor_.IdToPiece(id);
+      while (piece.starts_with(kSign)) piece.remove_prefix(kSign.size());
+      if (piece.find(kSign) != std::string_view::npos) return false;
+    }
+    return plain_piece(kSign).has_value();
+  }
+
+  // A word is blanks and what follows them. The dummy blank is one more in front of the first.
+  void encode_words(std::string_view text, bool dummy, Encoding& out) const {
+    auto scratch = pool_.borrow();
+    std::string first;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t letter = std::min(text.find_first_not_of(' ', begin), text.size());
+      const size_t end = std::min(text.find(' ', letter), text.size());
+      std::string_view word = text.substr(begin, end - begin);
+      const bool prefixed = dummy && begin == 0;
+      if (prefixed) word = first = " " + std::string(word);
+      for (const Symbol& symbol : encode_word(word, *scratch)) {
+        const uint32_t at = prefixed ? symbol.begin - (symbol.begin > 0) : symbol.begin;
+        out.ids.push_back(symbol.id);
+        out.begin_byte.push_back(static_cast<uint32_t>(begin) + at);
+      }
+      begin = end;
+    }
+  }
+
+  std::span<const Symbol> encode_word(std::string_view word, Scratch& scratch) const {
+    if (const auto known = scratch.cache.find(word); !known.empty()) return known;
+    const auto encoded = bare_.EncodeAsImmutableProto(word);
+    scratch.symbols.clear();
+    for (size_t i = 0; i < encoded.pieces_size(); ++i) {
+      const auto piece = encoded.pieces(static_cast<int>(i));
+      scratch.symbols.push_back({static_cast<int32_t>(piece.id()), piece.begin()});
+    }
+    if (!scratch.symbols.empty()) scratch.cache.insert(word, scratch.symbols);
+    return scratch.symbols;
+  }
+
   // The library answers unk for unknown pieces.
   std::optional<int32_t> plain_piece(std::string_view piece) const {
     const int id = processor_.PieceToId(piece);
@@ -121,7 +179,9 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   bool prefix_everywhere_;
+  bool has_dummy_ = true, cuts_words_ = false;
   SentencePieceProcessor processor_, bare_;
+  mutable ScratchPool<Scratch> pool_;
   int32_t pieces_ = 0;
   int32_t vocab_size_ = 0;
 };

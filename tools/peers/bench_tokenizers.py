@@ -25,6 +25,7 @@ def encoder(name):
         tok = Tokenizer.from_file(name)
         tok.no_padding()
         tok.no_truncation()
+        tok.encode_special_tokens = True  # marks in texts are text, as in bench_text
         return "tokenizers", lambda line: len(tok.encode(line, add_special_tokens=False).ids)
     if name.endswith(".model"):
         import sentencepiece
