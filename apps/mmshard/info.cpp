@@ -5,6 +5,7 @@
 #include "apps/mmshard/verbs.h"
 #include "lib/base/exit_code.h"
 #include "lib/data/dataset_info.h"
+#include "lib/data/duplicates.h"
 #include "lib/text/chat_template.h"
 
 namespace mmshard {
@@ -41,6 +42,8 @@ void print(const DatasetInfo& info) {
              m.max_length, m.tokenizer.kind, m.tokenizer.vocab_size);
   fmt::print("shards     {}, {:.1f} MiB\n", m.shards.size(),
              static_cast<double>(info.shard_bytes) / (1 << 20));
+  if (const auto line = duplicates_line(m.duplicates, info.directory); !line.empty())
+    fmt::print("{}\n", line);
 }
 
 int run_info(const Flags& flags) {

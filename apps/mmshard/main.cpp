@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   mmshard::add_info(app, body);
   mmshard::add_show(app, body);
   mmshard::add_verify(app, body);
+  mmshard::add_export(app, body);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {

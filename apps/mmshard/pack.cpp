@@ -7,7 +7,9 @@
 #include "lib/base/error.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/progress.h"
+#include "lib/data/duplicates.h"
 #include "lib/data/pack_dataset.h"
+#include "lib/data/source_flags.h"
 #include "lib/text/chat_template.h"
 
 namespace mmshard {
@@ -15,53 +17,92 @@ namespace {
 
 using namespace mm::data;
 
-constexpr const char* kExamples = R"(Kinds of source:
-  folder      pictures, each with a .txt of the same stem beside it; others are skipped
-  jsonl       one object a line: image, and caption, text or conversations
-  llava-json  one array of such objects
+constexpr const char* kExamples =
+    R"(Formats (told from the content; docs/formats.md says what each takes):
+  folder        pictures, each with a .txt or .caption of the same stem beside it, or metadata.jsonl / metadata.csv
+  jsonl         one object a line: a caption, LLaVA conversations, OpenAI messages, MMC4 or OBELICS documents
+  llava-json    one array of such objects
+  internvl-meta data sets with root, annotation and repeat_time
+  webdataset    tar, .tar.gz, .tar.zst; also as a pattern: 'data/{00000..00031}.tar'
+  csv, tsv      a table with a header line
+  parquet       tables of Hugging Face data sets (scripts/fetch-arrow.sh)
+  mixture       a TOML file of [[source]] with path and weight, or --source PATH --weight W twice or more
 Bad samples are listed in DIR/ledger.jsonl; more than --bad-limit of them is an error (65). Killed and started again
 with the same options, pack goes on where it was; a finished DIR is left as it is.
 
 Examples:
   mmshard pack photos/ --out sets/photos --tokenizer tokenizer.model --image-side 224 --patch 16 --caption-lines first
+  mmshard pack --source llava.json --weight 3 --source 'web/{000..099}.tar' --weight 1 --out sets/mix --tokenizer tokenizer.model
   mmshard pack llava.json --out sets/llava --tokenizer tokenizer.model --image-root coco/ --template vicuna_v1 --storage jpeg)";
 
 struct Flags {
   PackOptions pack;
   PackRun run;
-  std::string source_kind = "auto", caption_lines = "all";
+  SourceFlags source;
+  std::string caption_lines = "all", missing_marks = "refuse";
+  bool follow_links = false;
   double bad_percent = 1;
   double shard_mib = 256;
   bool json = false, quiet = false;
 };
 
-void add_source_options(CLI::App& verb, Flags& flags) {
-  SourceOptions& source = flags.pack.source;
-  verb.add_option("source", source.path, "Folder or file to pack")
-      ->required()
-      ->check(CLI::ExistingPath);
-  verb.add_option("--source", flags.source_kind, "Kind of source; auto looks at it")
-      ->check(CLI::IsMember({"auto", "folder", "jsonl", "llava-json"}))
-      ->capture_default_str()
-      ->group("Source");
-  verb.add_option("--image-root", source.image_root,
-                  "Folder that picture paths start from [the source's own]")
-      ->check(CLI::ExistingDirectory)
-      ->group("Source");
+void add_caption_options(CLI::App& verb, Flags& flags) {
+  const std::string group = "Source";
   verb.add_option("--caption-lines", flags.caption_lines,
                   "Folder: how much of a .txt is the caption")
       ->check(CLI::IsMember({"all", "first"}))
       ->capture_default_str()
-      ->group("Source");
-  verb.add_option("--question", source.question,
+      ->group(group);
+  verb.add_flag("--kohya", flags.source.common.kohya,
+                "Folder: 10_name repeats 10 times, first line, name for a missing caption")
+      ->group(group);
+  verb.add_option("--question", flags.source.common.question,
                   "What captions answer, for chat templates [nothing]")
-      ->group("Source");
+      ->group(group);
+  verb.add_option("--missing-marks", flags.missing_marks,
+                  "Pictures in a conversation without <image>: refuse the row, or prepend marks")
+      ->check(CLI::IsMember({"refuse", "prepend"}))
+      ->capture_default_str()
+      ->group(group);
+  verb.add_flag("--follow-links", flags.follow_links, "Links may lead out of the image root")
+      ->group(group);
   verb.add_option("--ids", flags.pack.ids, "File of keys, one a line: pack only these records")
       ->check(CLI::ExistingFile)
-      ->group("Source");
+      ->group(group);
   verb.add_option("--exclude", flags.pack.exclude, "File of keys, one a line: pack all but these")
       ->check(CLI::ExistingFile)
-      ->group("Source");
+      ->group(group);
+}
+
+void add_source_options(CLI::App& verb, Flags& flags) {
+  SourceFlags& source = flags.source;
+  const std::string group = "Source";
+  verb.add_option("source,--source", source.paths,
+                  "Folder, file or pattern to pack; several make a mixture")
+      ->required()
+      ->allow_extra_args(false)
+      ->group(group);
+  verb.add_option("--weight", source.weights, "Share of the samples, one for each source")
+      ->allow_extra_args(false)
+      ->group(group);
+  verb.add_option("--repeat", source.repeats, "Passes over each source [1]")
+      ->allow_extra_args(false)
+      ->group(group);
+  std::vector<std::string> formats = source_format_names();
+  formats.insert(formats.begin(), "auto");
+  verb.add_option("--format", source.formats,
+                  fmt::format("Format, one for all or one each: {}", fmt::join(formats, ", ")))
+      ->check(CLI::IsMember(formats))
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->group(group);
+  verb.add_option(
+          "--image-root", source.image_roots,
+          "Folder that picture paths start from, one for all or one each [the source's own]")
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingDirectory)
+      ->group(group);
+  add_caption_options(verb, flags);
 }
 
 void add_text_options(CLI::App& verb, Flags& flags) {
@@ -118,6 +159,7 @@ void print(const PackResult& result, const Flags& flags) {
   if (flags.json) {
     mm::Json json = {{"schema", 1}, {"out", out}, {"was_there", result.was_there}};
     json["counts"] = to_json(result.manifest)["counts"];
+    if (!result.manifest.duplicates.is_null()) json["duplicates"] = result.manifest.duplicates;
     json["units"] = result.units;
     json["units_reused"] = result.units_reused;
     fmt::print("{}\n", json.dump(2));
@@ -128,13 +170,17 @@ void print(const PackResult& result, const Flags& flags) {
       "{}: {} samples, {} pictures, {} tokens ({} trained on), {} shards; {} bad, {} skipped\n",
       out, n.samples, n.images, n.tokens, n.targets, result.manifest.shards.size(), n.bad,
       n.skipped);
+  if (const auto line = duplicates_line(result.manifest.duplicates, out); !line.empty())
+    fmt::print("{}\n", line);
 }
 
 int run_pack(Flags& flags) {
-  SourceOptions& source = flags.pack.source;
-  source.kind = flags.source_kind == "auto" ? sniff_source(source.path)
-                                            : *source_kind_from_name(flags.source_kind);
-  source.caption_lines = flags.caption_lines == "first" ? CaptionLines::kFirst : CaptionLines::kAll;
+  SourceOptions& common = flags.source.common;
+  common.caption_lines = flags.caption_lines == "first" ? CaptionLines::kFirst : CaptionLines::kAll;
+  common.missing_marks =
+      flags.missing_marks == "prepend" ? MissingMarks::kPrepend : MissingMarks::kRefuse;
+  common.links = flags.follow_links ? Links::kAnywhere : Links::kInsideRoot;
+  flags.pack.source = source_from_flags(flags.source);
   flags.pack.shard_bytes = static_cast<uint64_t>(flags.shard_mib * (1 << 20));
   flags.run.bad_limit = flags.bad_percent / 100;
   mm::Progress progress({.label = "pack", .unit = "rows", .quiet = flags.quiet});

@@ -108,6 +108,7 @@ Json to_json(const DatasetManifest& manifest) {
     entry["samples"] = shard.samples;
     json["shards"].push_back(std::move(entry));
   }
+  if (!manifest.duplicates.is_null()) json["duplicates"] = manifest.duplicates;
   json["options"] = manifest.options;
   return json;
 }
@@ -144,6 +145,7 @@ DatasetManifest manifest_from_json(const Json& json, std::string_view origin) {
     throw DataError("{}: its shards hold {} samples, counts says {}", origin, samples,
                     manifest.counts.samples);
   }
+  if (json.contains("duplicates")) manifest.duplicates = in.object("duplicates").json();
   manifest.options = in.object("options").json();
   return manifest;
 }

@@ -56,6 +56,7 @@ struct DatasetManifest {
   DatasetCounts counts;
   FileEntry index, ledger;
   std::vector<ShardEntry> shards;
+  Json duplicates;  ///< a DuplicateReport; null in sets made before there was one
   Json options;  ///< what the packer was asked for: equal options, equal bytes
 };
 

@@ -1,12 +1,13 @@
-#include <algorithm>
 #include <array>
-#include <cctype>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/data/folder_listing.h"
 #include "lib/data/record_from_json.h"
-#include "lib/data/source.h"
+#include "lib/data/source_openers.h"
 #include "lib/text/utf8.h"
 
 namespace mm::data {
@@ -15,35 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxCaptionBytes = uint64_t{1} << 20;
-constexpr std::array<std::string_view, 11> kPictureNames = {
-    ".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".jxl"};
-
-bool is_picture_name(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kPictureNames.begin(), kPictureNames.end(), extension) != kPictureNames.end();
-}
-
-/// Relative paths of all pictures, sorted by bytes.
-std::vector<std::string> list_pictures(const fs::path& root) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::recursive_directory_iterator it(root, error);
-  if (error) throw IoError("{}: cannot list: {}", root.string(), error.message());
-  for (; it != fs::recursive_directory_iterator(); it.increment(error)) {
-    if (it->path().filename().string().starts_with('.')) {
-      if (it->is_directory()) it.disable_recursion_pending();
-      continue;
-    }
-    if (is_picture_name(it->path()) && it->is_regular_file()) {
-      names.push_back(it->path().lexically_relative(root).string());
-    }
-  }
-  if (error) throw IoError("{}: cannot list: {}", root.string(), error.message());
-  std::sort(names.begin(), names.end());
-  return names;
-}
+constexpr std::array kCaptionNames = {".txt", ".caption"};
 
 std::string caption_from(std::string_view content, CaptionLines lines) {
   if (content.starts_with("\xEF\xBB\xBF")) content.remove_prefix(3);
@@ -55,42 +28,103 @@ std::string caption_from(std::string_view content, CaptionLines lines) {
   return caption;
 }
 
+std::string stem_of(const std::string& name) { return fs::path(name).replace_extension().string(); }
+
+/// The first of the names that each stem has.
+std::unordered_map<std::string, std::string> first_of_stems(const std::vector<std::string>& names) {
+  std::unordered_map<std::string, std::string> first;
+  for (const std::string& name : names) first.emplace(stem_of(name), name);
+  return first;
+}
+
 class FolderSource final : public RecordSource {
  public:
   explicit FolderSource(SourceOptions options)
-      : options_(std::move(options)), names_(list_pictures(options_.path)) {}
+      : options_(std::move(options)),
+        names_(list_pictures(options_.path)),
+        first_of_stem_(first_of_stems(names_)) {
+    if (options_.kohya) options_.caption_lines = CaptionLines::kFirst;
+  }
 
   std::optional<SourceItem> next() override {
-    if (row_ == names_.size()) return std::nullopt;
-    const uint64_t row = row_++;
-    const std::string& name = names_[row];
-    const auto refuse = [&](std::string_view kind, std::string message, bool skipped = false) {
-      const std::string key = text::replace_invalid_utf8(name);
-      return LedgerEntry{row, key, key, std::string(kind), std::move(message), skipped};
-    };
-    if (!text::is_valid_utf8(name)) return refuse("bad_name", "the file name is not UTF-8");
-    fs::path caption_file = options_.path / name;
-    caption_file.replace_extension(".txt");
-    if (!fs::is_regular_file(caption_file)) {
-      return refuse("no_caption", fmt::format("no {}", caption_file.filename().string()), true);
+    if (copies_left_ > 0) {
+      --copies_left_;
+      ++last_.repeat;
+      last_.row = row_++;
+      return last_;
     }
-    if (fs::file_size(caption_file) > kMaxCaptionBytes)
-      return refuse("bad_row", "the caption file is over 1 MiB");
-    std::string caption = caption_from(read_file(caption_file), options_.caption_lines);
-    if (!text::is_valid_utf8(caption)) return refuse("bad_utf8", "the caption is not UTF-8");
-    if (caption.empty()) return refuse("empty_caption", "the caption is empty");
-    return Record{row, name, {name}, captioned(std::move(caption), 1, options_.question)};
+    if (at_ == names_.size()) return std::nullopt;
+    SourceItem item = read(names_[at_++], row_++);
+    if (const auto* record = std::get_if<Record>(&item); record != nullptr && options_.kohya) {
+      last_ = *record;
+      copies_left_ = folder_of(record->key).repeats - 1;
+    }
+    return item;
   }
 
  private:
-  const SourceOptions options_;
+  KohyaName folder_of(const std::string& name) const {
+    const fs::path parent = fs::path(name).parent_path();
+    const fs::path absolute = fs::absolute(options_.path).lexically_normal();
+    const fs::path root = absolute.has_filename() ? absolute : absolute.parent_path();
+    return kohya_name((parent.empty() ? root : parent).filename().string());
+  }
+
+  /// Text of the caption file, or what stands for it.
+  Result<std::string> caption_of(const std::string& name) const {
+    for (const char* extension : kCaptionNames) {
+      const fs::path file = (options_.path / name).replace_extension(extension);
+      if (!fs::is_regular_file(file)) continue;
+      if (fs::file_size(file) > kMaxCaptionBytes)
+        return Failure{"bad_row", "the caption file is over 1 MiB"};
+      std::string caption = caption_from(read_file(file), options_.caption_lines);
+      if (!text::is_valid_utf8(caption)) return Failure{"bad_utf8", "the caption is not UTF-8"};
+      if (caption.empty()) return Failure{"empty_caption", "the caption is empty"};
+      return caption;
+    }
+    if (options_.kohya) return folder_of(name).words;
+    const auto txt = fs::path(name).replace_extension(".txt").filename().string();
+    return Failure{"no_caption", fmt::format("no {}", txt)};
+  }
+
+  SourceItem read(const std::string& name, uint64_t row) const {
+    const auto refuse = [&](const Failure& failure) {
+      const std::string key = text::replace_invalid_utf8(name);
+      return LedgerEntry{
+          row, key, key, failure.kind, failure.message, failure.kind == "no_caption"};
+    };
+    if (!text::is_valid_utf8(name)) return refuse({"bad_name", "the file name is not UTF-8"});
+    auto caption = caption_of(name);
+    if (!caption) return refuse(caption.failure());
+    const std::string& first = first_of_stem_.at(stem_of(name));
+    if (first != name) {
+      return refuse({"stem_collision", fmt::format("{} has the same stem and took the caption; "
+                                                   "rename one of them",
+                                                   text::replace_invalid_utf8(first))});
+    }
+    return Record{row, name, {name}, captioned(std::move(*caption), 1, options_.question)};
+  }
+
+  SourceOptions options_;
   const std::vector<std::string> names_;
+  const std::unordered_map<std::string, std::string> first_of_stem_;
+  size_t at_ = 0;
   uint64_t row_ = 0;
+  Record last_;
+  uint32_t copies_left_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<RecordSource> open_folder(const SourceOptions& options) {
+  SourceOptions table = options;
+  table.image_root = options.root();
+  table.path = options.path / "metadata.jsonl";
+  table.kind = SourceKind::kJsonl;
+  if (fs::is_regular_file(table.path)) return open_jsonl(table);
+  table.path = options.path / "metadata.csv";
+  table.kind = SourceKind::kCsv;
+  if (fs::is_regular_file(table.path)) return open_csv(table);
   return std::make_unique<FolderSource>(options);
 }
 

@@ -27,10 +27,24 @@ bool leaves_root(std::string_view slashed) {
   return false;
 }
 
+/// The file, unless a link takes it out of the root.
+Result<std::filesystem::path> inside(const std::filesystem::path& root,
+                                     const std::filesystem::path& file, Links links) {
+  if (links == Links::kAnywhere) return file;
+  std::error_code error;
+  const auto real_root = std::filesystem::canonical(root, error);
+  const auto real = std::filesystem::canonical(file, error);
+  const auto end = std::mismatch(real_root.begin(), real_root.end(), real.begin(), real.end());
+  if (!error && end.first == real_root.end()) return file;
+  return Failure{"outside_root",
+                 fmt::format("{} is a link out of the image root {} (--follow-links allows it)",
+                             file.string(), root.string())};
+}
+
 }  // namespace
 
 Result<std::filesystem::path> resolve_image_path(const std::filesystem::path& root,
-                                                 std::string_view recorded) {
+                                                 std::string_view recorded, Links links) {
   if (recorded.empty() || recorded.find('\0') != std::string_view::npos) {
     return Failure{"bad_name", "the picture's path is empty or holds a NUL"};
   }
@@ -42,9 +56,9 @@ Result<std::filesystem::path> resolve_image_path(const std::filesystem::path& ro
   }
   std::error_code error;
   const auto literal = root / recorded;
-  if (std::filesystem::is_regular_file(literal, error)) return literal;
+  if (std::filesystem::is_regular_file(literal, error)) return inside(root, literal, links);
   const auto other = root / slashed;
-  if (std::filesystem::is_regular_file(other, error)) return other;
+  if (std::filesystem::is_regular_file(other, error)) return inside(root, other, links);
   return Failure{"missing", fmt::format("no file {}", literal.string())};
 }
 

@@ -7,11 +7,15 @@
 
 namespace mm::data {
 
+/// Where symbolic links may lead.
+enum class Links { kInsideRoot, kAnywhere };
+
 /// File of a recorded picture path below `root`. Refused as "outside_root": absolute paths, drive
 /// letters, and `..` that climbs above the root, with either kind of slash; as "bad_name": empty or
 /// with a NUL. Backslashes mean slashes if no file has the literal name. "missing" if there is no
-/// such regular file. Links inside the root are followed: they are the user's.
+/// such regular file. Symbolic links may lead out of the root only if `links` says so.
 Result<std::filesystem::path> resolve_image_path(const std::filesystem::path& root,
-                                                 std::string_view recorded);
+                                                 std::string_view recorded,
+                                                 Links links = Links::kInsideRoot);
 
 }  // namespace mm::data

@@ -6,7 +6,7 @@ namespace mm::data {
 
 JsonArrayReader::JsonArrayReader(const std::filesystem::path& path) : in_(path) {
   if (skip_blanks() != '[')
-    fail("expected '[': a LLaVA file is one JSON array (use --source jsonl for one object a line)");
+    fail("expected '[': a LLaVA file is one JSON array (use --format jsonl for one object a line)");
   in_.get();
 }
 

@@ -3,6 +3,7 @@
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/data/source_json.h"
 #include "lib/text/chat_template.h"
 #include "lib/text/render.h"
 
@@ -37,19 +38,6 @@ Json file_json(const std::filesystem::path& path) {
   if (path.empty()) return nullptr;
   const MappedFile file(path);
   return {{"bytes", file.bytes().size()}, {"xxh3_128", xxh3_128_hex(file.bytes())}};
-}
-
-Json source_json(const SourceOptions& source) {
-  Json json = {{"kind", source_kind_name(source.kind)},
-               {"path", source.path.string()},
-               {"image_root", source.root().string()},
-               {"question", source.question}};
-  if (source.kind == SourceKind::kFolder) {
-    json["caption_lines"] = source.caption_lines == CaptionLines::kFirst ? "first" : "all";
-  } else {
-    json["bytes"] = File::open_read(source.path).size_bytes();
-  }
-  return json;
 }
 
 Json pictures_json(const PictureOptions& pictures) {

@@ -1,92 +1,97 @@
 #include "lib/data/record_from_json.h"
 
-#include <optional>
 #include <utility>
 
 #include "lib/base/error.h"
 #include "lib/base/result.h"
+#include "lib/data/row_documents.h"
+#include "lib/data/row_fields.h"
+#include "lib/data/row_pictures.h"
+#include "lib/data/row_turns.h"
 
 namespace mm::data {
 namespace {
 
-const Json* find(const Json& row, std::string_view first, std::string_view second) {
-  for (const auto key : {first, second}) {
-    if (const auto found = row.find(key); found != row.end() && !found->is_null()) return &*found;
+std::string_view shape_name(RowShape shape) {
+  switch (shape) {
+    case RowShape::kAny:
+      return "any";
+    case RowShape::kConversations:
+      return "conversations";
+    case RowShape::kMessages:
+      return "messages";
+    case RowShape::kCaption:
+      return "a caption";
+    case RowShape::kMmc4:
+      return "an MMC4 document";
+    case RowShape::kObelics:
+      return "an OBELICS document";
   }
-  return nullptr;
+  return "";
 }
 
-Failure bad_row(std::string message) { return {"bad_row", std::move(message)}; }
+void prepend_marks(text::Conversation& conversation, size_t images) {
+  for (text::Turn& turn : conversation.turns) {
+    if (turn.role != text::Role::kUser) continue;
+    std::string marks;
+    for (; images > 0; --images) marks.append(text::kImageMark) += '\n';
+    turn.text.insert(0, marks);
+    return;
+  }
+}
 
-Result<std::vector<std::string>> images_of(const Json& row) {
-  if (row.contains("video")) return bad_row("has a video; only pictures are read");
-  std::vector<std::string> images;
-  const Json* value = find(row, "image", "images");
-  if (value == nullptr) return images;
-  const auto add = [&](const Json& item) {
-    if (!item.is_string()) return false;
-    if (!item.get_ref<const std::string&>().empty()) images.push_back(item.get<std::string>());
-    return true;
-  };
+/// The first caption of a list that is not empty, or the caption.
+Result<std::string> caption_of(const Json& row) {
+  const Json* value = find_field(row, caption_columns());
+  if (value == nullptr) return bad_row("has neither conversations nor messages nor a caption");
   if (value->is_array()) {
     for (const Json& item : *value) {
-      if (!add(item))
-        return bad_row(fmt::format("a picture is {}, expected its path", item.type_name()));
+      if (item.is_string() && !item.get_ref<const std::string&>().empty())
+        return item.get<std::string>();
     }
-  } else if (!add(*value)) {
-    return bad_row(
-        fmt::format("image is {}, expected a path or a list of paths", value->type_name()));
+    return Failure{"empty_caption", "no caption in the list"};
   }
-  return images;
-}
-
-Result<text::Turn> turn_of(const Json& item, size_t number) {
-  if (!item.is_object())
-    return bad_row(fmt::format("turn {} is {}, expected an object", number, item.type_name()));
-  const Json* role = find(item, "from", "role");
-  const Json* value = find(item, "value", "content");
-  if (role == nullptr || !role->is_string())
-    return bad_row(fmt::format("turn {} has no from or role", number));
-  if (value == nullptr || !value->is_string())
-    return bad_row(fmt::format("turn {} has no text in value or content", number));
-  const auto known = text::role_from_name(role->get_ref<const std::string&>());
-  if (!known) {
-    return bad_row(fmt::format("turn {} is from \"{}\"; known: human, user, gpt, assistant, system",
-                               number, role->get<std::string>()));
-  }
-  return text::Turn{*known, value->get<std::string>()};
-}
-
-Result<text::Conversation> conversation_of(const Json& row, size_t images,
-                                           const std::string& question) {
-  if (const Json* turns = find(row, "conversations", "messages")) {
-    if (!turns->is_array())
-      return bad_row(fmt::format("conversations is {}, expected a list", turns->type_name()));
-    text::Conversation conversation;
-    conversation.images = static_cast<int32_t>(images);
-    for (const Json& item : *turns) {
-      auto turn = turn_of(item, conversation.turns.size());
-      if (!turn) return turn.failure();
-      conversation.turns.push_back(std::move(*turn));
-    }
-    return conversation;
-  }
-  const Json* caption = find(row, "caption", "text");
-  if (caption == nullptr) return bad_row("has neither conversations nor caption nor text");
-  if (!caption->is_string())
-    return bad_row(fmt::format("the caption is {}, expected a string", caption->type_name()));
-  if (caption->get_ref<const std::string&>().empty())
+  if (!value->is_string())
+    return bad_row(fmt::format("the caption is {}, expected a string", value->type_name()));
+  if (value->get_ref<const std::string&>().empty())
     return Failure{"empty_caption", "the caption is empty"};
-  return captioned(caption->get<std::string>(), images, question);
+  return value->get<std::string>();
 }
 
-/// The id as text, else nothing.
-std::optional<std::string> id_of(const Json& row) {
-  const auto id = row.find("id");
-  if (id == row.end()) return std::nullopt;
-  if (id->is_string() && !id->get_ref<const std::string&>().empty()) return id->get<std::string>();
-  if (id->is_number_integer()) return id->dump();
-  return std::nullopt;
+/// Conversations, messages or a caption, and their pictures.
+Result<RowDocument> dialogue_of(const Json& row, RowShape shape, const RowOptions& options) {
+  auto pictures = pictures_of_row(row);
+  if (!pictures) return pictures.failure();
+  RowDocument dialogue{{}, std::move(*pictures)};
+  if (shape == RowShape::kCaption) {
+    auto caption = caption_of(row);
+    if (!caption) return caption.failure();
+    dialogue.conversation =
+        captioned(std::move(*caption), dialogue.pictures.names.size(), options.question);
+    return dialogue;
+  }
+  auto conversation = shape == RowShape::kMessages
+                          ? conversation_from_messages(row.at("messages"), dialogue.pictures)
+                          : conversation_from_turns(row.at("conversations"));
+  if (!conversation) return conversation.failure();
+  dialogue.conversation = std::move(*conversation);
+  const size_t images = dialogue.pictures.names.size();
+  dialogue.conversation.images = static_cast<int32_t>(images);
+  if (options.missing_marks == MissingMarks::kPrepend && images > 0 &&
+      count_marks(dialogue.conversation) == 0) {
+    prepend_marks(dialogue.conversation, images);
+  }
+  return dialogue;
+}
+
+Result<RowDocument> content_of(const Json& row, const RowOptions& options) {
+  const RowShape shape = shape_of(row);
+  if (options.shape != RowShape::kAny && shape != options.shape) {
+    return bad_row(fmt::format("is {}, expected {}", shape_name(shape), shape_name(options.shape)));
+  }
+  if (shape == RowShape::kMmc4) return document_from_mmc4(row);
+  if (shape == RowShape::kObelics) return document_from_obelics(row);
+  return dialogue_of(row, shape, options);
 }
 
 }  // namespace
@@ -101,7 +106,16 @@ text::Conversation captioned(std::string caption, size_t images, const std::stri
   return conversation;
 }
 
-SourceItem record_from_json(const Json& row, uint64_t row_number, const std::string& question) {
+RowShape shape_of(const Json& row) {
+  const auto has = [&](std::string_view key) { return find_field(row, key) != nullptr; };
+  if (has("conversations")) return RowShape::kConversations;
+  if (has("messages")) return RowShape::kMessages;
+  if (has("text_list") && has("image_info")) return RowShape::kMmc4;
+  if (has("texts") && has("images")) return RowShape::kObelics;
+  return RowShape::kCaption;
+}
+
+SourceItem record_from_json(const Json& row, uint64_t row_number, const RowOptions& options) {
   Record record{.row = row_number, .key = fmt::format("row {}", row_number)};
   const auto refuse = [&](const Failure& failure) {
     return LedgerEntry{row_number, record.key, {}, failure.kind, failure.message};
@@ -110,20 +124,18 @@ SourceItem record_from_json(const Json& row, uint64_t row_number, const std::str
     return refuse(bad_row(fmt::format("is {}, expected an object", row.type_name())));
   const auto id = id_of(row);
   if (id) record.key = *id;
-  auto images = images_of(row);
-  if (!images) return refuse(images.failure());
-  record.images = std::move(*images);
+  auto content = content_of(row, options);
+  if (!content) return refuse(content.failure());
+  content->pictures.move_to(record);
   if (!id && !record.images.empty()) record.key = record.images.front();
-  auto conversation = conversation_of(row, record.images.size(), question);
-  if (!conversation) return refuse(conversation.failure());
-  record.conversation = std::move(*conversation);
+  record.conversation = std::move(content->conversation);
   return record;
 }
 
 SourceItem record_from_text(std::string_view text, std::string_view origin, uint64_t row_number,
-                            const std::string& question) {
+                            const RowOptions& options) {
   try {
-    return record_from_json(parse_json(text, origin), row_number, question);
+    return record_from_json(parse_json(text, origin), row_number, options);
   } catch (const DataError& error) {
     return LedgerEntry{row_number, fmt::format("row {}", row_number), {}, "bad_json", error.what()};
   }

@@ -67,7 +67,7 @@ Result<CarriedPicture> SampleBuilder::fetch(const Record& record, size_t i) cons
   if (record.content(i) != nullptr) return record.carried[i];
   const auto root =
       record.root.empty() ? options_.source.root() : std::filesystem::path(record.root);
-  const auto path = resolve_image_path(root, record.images[i]);
+  const auto path = resolve_image_path(root, record.images[i], options_.source.links);
   if (!path) return path.failure();
   return std::make_shared<const std::string>(read_file(*path, kMaxPictureFileBytes));
 }

@@ -1,80 +1,88 @@
 #include "lib/data/source.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "lib/base/error.h"
-#include "lib/data/json_array_reader.h"
-#include "lib/data/record_from_json.h"
-#include "lib/data/text_stream.h"
+#include "lib/data/path_pattern.h"
+#include "lib/data/source_openers.h"
 
 namespace mm::data {
 namespace {
 
-class JsonlSource final : public RecordSource {
- public:
-  explicit JsonlSource(const SourceOptions& options)
-      : in_(options.path), question_(options.question) {}
-
-  std::optional<SourceItem> next() override {
-    std::string line;
-    do {
-      if (!read_line(in_, line)) return std::nullopt;
-      ++line_number_;
-    } while (line.find_first_not_of(" \t") == std::string::npos);
-    return record_from_text(line, fmt::format("{}: line {}", in_.path().string(), line_number_),
-                            row_++, question_);
-  }
-
- private:
-  TextStream in_;
-  const std::string question_;
-  uint64_t row_ = 0, line_number_ = 0;
+struct NamedFormat {
+  std::string_view name;
+  SourceFormat format;
 };
 
-class LlavaJsonSource final : public RecordSource {
- public:
-  explicit LlavaJsonSource(const SourceOptions& options)
-      : path_(options.path), in_(options.path), question_(options.question) {}
+constexpr std::array<NamedFormat, 15> kFormats = {{
+    {"folder", {SourceKind::kFolder}},
+    {"jsonl", {SourceKind::kJsonl}},
+    {"llava-json", {SourceKind::kLlavaJson}},
+    {"internvl-meta", {SourceKind::kInternvlMeta}},
+    {"webdataset", {SourceKind::kWebdataset}},
+    {"csv", {SourceKind::kCsv}},
+    {"tsv", {SourceKind::kTsv}},
+    {"parquet", {SourceKind::kParquet}},
+    {"mixture", {SourceKind::kMixture}},
+    {"llava-jsonl", {SourceKind::kJsonl, RowShape::kConversations}},
+    {"messages", {SourceKind::kJsonl, RowShape::kMessages}},
+    {"captions", {SourceKind::kJsonl, RowShape::kCaption}},
+    {"pixart", {SourceKind::kLlavaJson, RowShape::kCaption}},
+    {"mmc4", {SourceKind::kJsonl, RowShape::kMmc4}},
+    {"obelics", {SourceKind::kJsonl, RowShape::kObelics}},
+}};
 
-  std::optional<SourceItem> next() override {
-    std::string element;
-    if (!in_.next(element)) return std::nullopt;
-    const auto origin =
-        fmt::format("{}: element {} at byte {}", path_.string(), row_, in_.element_offset());
-    return record_from_text(element, origin, row_++, question_);
+std::unique_ptr<RecordSource> open_one(const SourceOptions& options) {
+  switch (options.kind) {
+    case SourceKind::kFolder:
+      return open_folder(options);
+    case SourceKind::kJsonl:
+      return open_jsonl(options);
+    case SourceKind::kLlavaJson:
+      return open_json_array(options);
+    case SourceKind::kInternvlMeta:
+      return open_parts(internvl_parts(options));
+    case SourceKind::kWebdataset:
+      return open_webdataset(options);
+    case SourceKind::kCsv:
+    case SourceKind::kTsv:
+      return open_csv(options);
+    case SourceKind::kParquet:
+      return open_parquet(options);
+    case SourceKind::kMixture:
+      return open_parts(options.parts.empty() ? mixture_parts(options) : options.parts);
   }
-
- private:
-  const std::filesystem::path path_;
-  JsonArrayReader in_;
-  const std::string question_;
-  uint64_t row_ = 0;
-};
+  throw InternalError("source kind {}", static_cast<int>(options.kind));
+}
 
 }  // namespace
 
+std::optional<SourceFormat> source_format_from_name(std::string_view name) {
+  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
+                                  [&](const NamedFormat& f) { return f.name == name; });
+  if (found == kFormats.end()) return std::nullopt;
+  return found->format;
+}
+
+std::vector<std::string> source_format_names() {
+  std::vector<std::string> names;
+  for (const NamedFormat& format : kFormats) names.emplace_back(format.name);
+  return names;
+}
+
 std::optional<SourceKind> source_kind_from_name(std::string_view name) {
-  for (const auto kind : {SourceKind::kFolder, SourceKind::kJsonl, SourceKind::kLlavaJson}) {
-    if (source_kind_name(kind) == name) return kind;
-  }
-  return std::nullopt;
+  const auto format = source_format_from_name(name);
+  if (!format || format->shape != RowShape::kAny) return std::nullopt;
+  return format->kind;
 }
 
 std::string_view source_kind_name(SourceKind kind) {
-  switch (kind) {
-    case SourceKind::kFolder:
-      return "folder";
-    case SourceKind::kJsonl:
-      return "jsonl";
-    case SourceKind::kLlavaJson:
-      return "llava-json";
-  }
-  return "";
-}
-
-SourceKind sniff_source(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) return SourceKind::kFolder;
-  TextStream in(path);
-  while (in.peek() == ' ' || in.peek() == '\n' || in.peek() == '\r' || in.peek() == '\t') in.get();
-  return in.peek() == '[' ? SourceKind::kLlavaJson : SourceKind::kJsonl;
+  const auto found = std::find_if(kFormats.begin(), kFormats.end(), [&](const NamedFormat& f) {
+    return f.format.kind == kind && f.format.shape == RowShape::kAny;
+  });
+  return found == kFormats.end() ? "" : found->name;
 }
 
 std::filesystem::path SourceOptions::root() const {
@@ -84,16 +92,23 @@ std::filesystem::path SourceOptions::root() const {
   return parent.empty() ? std::filesystem::path(".") : parent;
 }
 
+std::vector<std::filesystem::path> source_files(const SourceOptions& options) {
+  if (options.kind == SourceKind::kFolder || !is_pattern(options.path)) return {options.path};
+  auto files = expand_pattern(options.path);
+  if (files.empty()) throw IoError("{}: no file matches", options.path.string());
+  return files;
+}
+
 std::unique_ptr<RecordSource> open_source(const SourceOptions& options) {
-  switch (options.kind) {
-    case SourceKind::kFolder:
-      return open_folder(options);
-    case SourceKind::kJsonl:
-      return std::make_unique<JsonlSource>(options);
-    case SourceKind::kLlavaJson:
-      return std::make_unique<LlavaJsonSource>(options);
+  if (!options.parts.empty()) return open_one(options);
+  const auto files = source_files(options);
+  if (files.size() == 1 && files.front() == options.path) return open_one(options);
+  std::vector<SourcePart> parts;
+  for (const auto& file : files) {
+    parts.push_back({options});
+    parts.back().options.path = file;
   }
-  throw InternalError("source kind {}", static_cast<int>(options.kind));
+  return open_parts(std::move(parts));
 }
 
 }  // namespace mm::data

@@ -4,35 +4,80 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "lib/data/image_path.h"
 #include "lib/data/record.h"
+#include "lib/data/record_from_json.h"
 
 namespace mm::data {
 
-enum class SourceKind { kFolder, kJsonl, kLlavaJson };
-/// "folder" "jsonl" "llava-json".
-std::optional<SourceKind> source_kind_from_name(std::string_view name);
+/// How rows are stored. What a row of JSON means is its RowShape.
+enum class SourceKind {
+  kFolder,
+  kJsonl,
+  kLlavaJson,     ///< one JSON array
+  kInternvlMeta,  ///< a JSON object that names annotation files
+  kWebdataset,    ///< tar, plain, gzip or zstd
+  kCsv,
+  kTsv,
+  kParquet,
+  kMixture,  ///< several sources, by a TOML file or by flags
+};
 std::string_view source_kind_name(SourceKind kind);
-/// A directory is a folder; a file whose first character is '[' is LLaVA JSON, any other JSONL.
-/// Throws IoError.
+
+/// What a name of a format means: "folder" "jsonl" "llava-json" "internvl-meta" "webdataset" "csv"
+/// "tsv" "parquet" "mixture"; and by the shape of rows "llava-jsonl" "messages" "captions" "pixart"
+/// "mmc4" "obelics".
+struct SourceFormat {
+  SourceKind kind = SourceKind::kJsonl;
+  RowShape shape = RowShape::kAny;
+};
+std::optional<SourceFormat> source_format_from_name(std::string_view name);
+std::vector<std::string> source_format_names();
+/// Kind of a format that takes rows of any shape.
+std::optional<SourceKind> source_kind_from_name(std::string_view name);
+
+/// Told by content: a directory is a folder; tar, gzip, zstd and Parquet by their magic bytes; '['
+/// an array; '{' InternVL's meta file if every value of the object has an `annotation`, else JSONL;
+/// a header line with a known column CSV or TSV; `.toml` a mixture. Of a pattern, the first file
+/// counts. Throws IoError.
 SourceKind sniff_source(const std::filesystem::path& path);
 
 /// How much of a caption file is the caption.
 enum class CaptionLines { kAll, kFirst };
 
+struct SourcePart;
+
 struct SourceOptions {
   SourceKind kind = SourceKind::kJsonl;
+  /// A file, a directory, or for files a pattern ("{00000..00017}", "{a,b}", "*", "?").
   std::filesystem::path path;
   std::filesystem::path image_root;  ///< empty: the folder itself, or the one that holds the file
   CaptionLines caption_lines = CaptionLines::kAll;
   std::string question;  ///< what captions answer; empty: nothing
+  RowShape shape = RowShape::kAny;
+  MissingMarks missing_marks = MissingMarks::kRefuse;
+  /// Folder: directories named 10_cat count 10 times, captions are their first line, and a missing
+  /// caption is the directory's name after the number.
+  bool kohya = false;
+  Links links = Links::kInsideRoot;  ///< of pictures
+  std::vector<SourcePart> parts;  ///< of a mixture given by flags; empty: `path` is the TOML file
   /// `image_root`, or what stands for it.
   std::filesystem::path root() const;
+  RowOptions rows() const { return {question, shape, missing_marks}; }
 };
 
-/// Streams records: memory is that of one row (folder: of its sorted names). Rows come in file
-/// order, pictures of a folder in the order of the bytes of their relative paths, so the order
-/// never depends on locale or file system. Not thread-safe.
+/// One source of several.
+struct SourcePart {
+  SourceOptions options;
+  double weight = 0;  ///< share of samples; 0 in all parts: one after another
+  double repeat = 1;  ///< passes over it; a fraction takes that share of the rows, evenly spread
+};
+
+/// Streams records: memory is that of one row (folder: of its sorted names; tar: of one sample).
+/// Rows come in file order, pictures of a folder in the order of the bytes of their relative paths,
+/// so the order never depends on locale or file system. Not thread-safe.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
@@ -41,14 +86,12 @@ class RecordSource {
   virtual std::optional<SourceItem> next() = 0;
 };
 
-/// Throws IoError if the path cannot be read, DataError if it is not of its kind.
+/// Throws IoError if the path cannot be read, DataError if it is not of its kind, UsageError for
+/// options that cannot be.
 std::unique_ptr<RecordSource> open_source(const SourceOptions& options);
 
-/// Pictures in a directory and below, each with a .txt of the same stem beside it
-/// (22.05.png: 22.05.txt). Pictures are files named .png .jpg .jpeg .webp .gif .bmp .tif .tiff
-/// .avif .heic .jxl in any case; what they are is decided later, by content. Names that begin with
-/// a dot are left alone. Without caption file: a skipped entry "no_caption". The key is the
-/// relative path.
-std::unique_ptr<RecordSource> open_folder(const SourceOptions& options);
+/// Files of a source in reading order: the matches of a pattern, else the path. Throws IoError if a
+/// pattern matches nothing.
+std::vector<std::filesystem::path> source_files(const SourceOptions& options);
 
 }  // namespace mm::data

@@ -32,3 +32,20 @@ TEST_CASE("image path: nothing leaves the root") {
   CHECK(kind("in") == "missing");
   CHECK(kind("no.png") == "missing");
 }
+
+TEST_CASE("image path: links stay inside the root unless they may lead anywhere") {
+  const TempDir dir;
+  fs::create_directories(dir / "root/in");
+  mm::write_file_atomic(dir / "root/in/a.png", "x");
+  mm::write_file_atomic(dir / "secret.png", "x");
+  fs::create_symlink("in/a.png", dir / "root/inner.png");
+  fs::create_symlink(dir / "secret.png", dir / "root/outer.png");
+  fs::create_directory_symlink(dir.path(), dir / "root/up");
+  const auto root = dir / "root";
+  CHECK(resolve_image_path(root, "inner.png").ok());
+  for (const char* name : {"outer.png", "up/secret.png"}) {
+    CHECK(resolve_image_path(root, name).failure().kind == "outside_root");
+    CHECK(resolve_image_path(root, name, Links::kAnywhere).ok());
+  }
+  CHECK(resolve_image_path(root, "up/root/in/a.png").ok());
+}

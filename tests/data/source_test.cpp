@@ -3,36 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/error.h"
-#include "tests/data/tiny_dataset.h"
+#include "tests/data/source_reading.h"
 
 using namespace mm::data;
 using namespace mm::data::test;
 namespace fs = std::filesystem;
-
-namespace {
-
-std::vector<SourceItem> read_all(const SourceOptions& options) {
-  std::vector<SourceItem> items;
-  const auto source = open_source(options);
-  while (auto item = source->next()) items.push_back(std::move(*item));
-  return items;
-}
-
-/// Kind of a refused row, or "" for a record.
-std::string kind_of(const SourceItem& item) {
-  const auto* entry = std::get_if<LedgerEntry>(&item);
-  return entry == nullptr ? "" : entry->kind;
-}
-
-const Record& record(const SourceItem& item) { return std::get<Record>(item); }
-
-std::vector<SourceItem> read_text(SourceKind kind, std::string_view text) {
-  const TempDir dir;
-  mm::write_file_atomic(dir / "in", text);
-  return read_all({.kind = kind, .path = dir / "in"});
-}
-
-}  // namespace
 
 TEST_CASE("jsonl: captions and conversations in their spellings") {
   const auto rows = read_text(
@@ -147,6 +122,64 @@ TEST_CASE("source: its kind is seen from the path and the first character") {
   CHECK(sniff_source(dir.path()) == SourceKind::kFolder);
   CHECK(sniff_source(dir / "a") == SourceKind::kLlavaJson);
   CHECK(sniff_source(dir / "b") == SourceKind::kJsonl);
+  const auto sniff = [&](const std::string& name, std::string_view content) {
+    mm::write_file_atomic(dir / name, content);
+    return sniff_source(dir / name);
+  };
+  CHECK(sniff("meta", "{\n \"a\": {\"root\": \"r\", \"annotation\": \"x.jsonl\"}\n}\n") ==
+        SourceKind::kInternvlMeta);
+  CHECK(sniff("meta1", "{\"a\": {\"annotation\": \"x.jsonl\"}}") == SourceKind::kInternvlMeta);
+  CHECK(sniff("one", "{\"text\": \"a\"}\n") == SourceKind::kJsonl);
+  CHECK(sniff("broken", "{\"text\": \"a\n") == SourceKind::kJsonl);
+  CHECK(sniff("c", "\xEF\xBB\xBFimage,TEXT\r\n") == SourceKind::kCsv);
+  CHECK(sniff("t", "file_name\tcaption\n") == SourceKind::kTsv);
+  CHECK(sniff("p", "PAR1....") == SourceKind::kParquet);
+  CHECK(sniff("z", "\x1f\x8b\x08") == SourceKind::kWebdataset);
+  CHECK(sniff("zst", "\x28\xb5\x2f\xfd") == SourceKind::kWebdataset);
+  CHECK(sniff("x.tar", "old tar without magic") == SourceKind::kWebdataset);
+  CHECK(sniff("u", std::string(257, 'a') + "ustar") == SourceKind::kWebdataset);
+  CHECK(sniff("m.toml", "# two\n[[source]]\n") == SourceKind::kMixture);
+  CHECK(sniff("m", "[[source]]\npath = 'a'\n") == SourceKind::kMixture);
+  CHECK(sniff("x", "") == SourceKind::kJsonl);
+}
+
+TEST_CASE("source: names of formats") {
   CHECK(source_kind_from_name("llava-json") == SourceKind::kLlavaJson);
   CHECK(!source_kind_from_name("tar"));
+  CHECK(!source_kind_from_name("mmc4"));
+  CHECK(source_format_from_name("mmc4")->shape == RowShape::kMmc4);
+  CHECK(source_format_from_name("pixart")->kind == SourceKind::kLlavaJson);
+  for (const std::string& name : source_format_names()) {
+    const auto format = source_format_from_name(name);
+    REQUIRE(format);
+    if (format->shape == RowShape::kAny) CHECK(source_kind_name(format->kind) == name);
+  }
+}
+
+TEST_CASE("source: a format that was named refuses rows of another shape") {
+  const TempDir dir;
+  mm::write_file_atomic(dir / "in",
+                        "{\"text\": \"a\"}\n{\"messages\": [{\"role\": \"user\", "
+                        "\"content\": \"q\"}, {\"role\": \"assistant\", "
+                        "\"content\": \"a\"}]}\n");
+  SourceOptions options{.kind = SourceKind::kJsonl, .path = dir / "in"};
+  CHECK(kinds_of(read_all(options)) == std::vector<std::string>{"", ""});
+  options.shape = RowShape::kMessages;
+  CHECK(kinds_of(read_all(options)) == std::vector<std::string>{"bad_row", ""});
+}
+
+TEST_CASE("source: files of a pattern follow one another, rows count on") {
+  const TempDir dir;
+  for (const char* name : {"b1.jsonl", "a2.jsonl", "a10.jsonl"}) {
+    fs::create_directories(dir / "in");
+    mm::write_file_atomic(dir / ("in/" + std::string(name)),
+                          fmt::format("{{\"id\": \"{}\", \"text\": \"t\"}}\n", name));
+  }
+  const auto star = read_all({.kind = SourceKind::kJsonl, .path = dir / "in/*.jsonl"});
+  CHECK(keys_of(star) == std::vector<std::string>{"a10.jsonl", "a2.jsonl", "b1.jsonl"});
+  CHECK(record(star[2]).row == 2);
+  CHECK(record(star[0]).root == (dir / "in").string());
+  const auto braces = read_all({.kind = SourceKind::kJsonl, .path = dir / "in/{b1,a2}.jsonl"});
+  CHECK(keys_of(braces) == std::vector<std::string>{"b1.jsonl", "a2.jsonl"});
+  CHECK_THROWS_AS(read_all({.kind = SourceKind::kJsonl, .path = dir / "in/c*"}), mm::IoError);
 }

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <string>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
+#include "lib/data/csv_reader.h"
+#include "lib/data/source.h"
+
+namespace mm::data {
+namespace {
+
+constexpr uint64_t kHeadBytes = 64 << 10;
+constexpr uint64_t kMaxMetaBytes = uint64_t{16} << 20;
+constexpr size_t kTarMagicAt = 257;
+
+std::string head_of(const std::filesystem::path& path) {
+  const File file = File::open_read(path);
+  std::string head(std::min(file.size_bytes(), kHeadBytes), '\0');
+  file.read_at(0, std::as_writable_bytes(std::span(head)));
+  return head;
+}
+
+/// An object of objects that each name an annotation file.
+bool is_internvl_meta(const Json& json) {
+  return json.is_object() && !json.empty() &&
+         std::all_of(json.begin(), json.end(), [](const Json& value) {
+           return value.is_object() && value.contains("annotation");
+         });
+}
+
+bool parses_as_meta(std::string_view text) {
+  try {
+    return is_internvl_meta(parse_json(text, "meta"));
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+/// `text` begins with '{'.
+SourceKind kind_of_object(std::string_view text, const std::filesystem::path& path) {
+  // JSONL's first line is a whole object; a meta file is one object, mostly over many lines.
+  const size_t end = text.find('\n');
+  const bool has_more = end != std::string_view::npos &&
+                        text.find_first_not_of(" \t\r\n", end) != std::string_view::npos;
+  if (has_more) {
+    try {
+      parse_json(text.substr(0, end), "line");
+      return SourceKind::kJsonl;
+    } catch (const DataError&) {
+    }
+  }
+  if (File::open_read(path).size_bytes() > kMaxMetaBytes) return SourceKind::kJsonl;
+  const std::string whole = read_file(path, kMaxMetaBytes);
+  const size_t begin = whole.find('{');
+  return parses_as_meta(std::string_view(whole).substr(begin)) ? SourceKind::kInternvlMeta
+                                                               : SourceKind::kJsonl;
+}
+
+SourceKind kind_of_text(std::string_view text, const std::filesystem::path& path) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  if (path.extension() == ".toml" || text.starts_with("[[source]]")) return SourceKind::kMixture;
+  if (text.starts_with('[')) return SourceKind::kLlavaJson;
+  if (text.starts_with('{')) return kind_of_object(text, path);
+  const auto header = text.substr(0, text.find_first_of("\r\n"));
+  if (is_table_header(header, '\t')) return SourceKind::kTsv;
+  if (is_table_header(header, ',')) return SourceKind::kCsv;
+  return SourceKind::kJsonl;
+}
+
+}  // namespace
+
+SourceKind sniff_source(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) return SourceKind::kFolder;
+  const auto file = source_files({.path = path}).front();
+  const std::string head = head_of(file);
+  const auto begins = [&](std::string_view magic) { return head.starts_with(magic); };
+  if (begins("PAR1")) return SourceKind::kParquet;
+  if (begins("\x1f\x8b") || begins("\x28\xb5\x2f\xfd") || file.extension() == ".tar" ||
+      (head.size() > kTarMagicAt &&
+       std::string_view(head).substr(kTarMagicAt).starts_with("ustar"))) {
+    return SourceKind::kWebdataset;
+  }
+  return kind_of_text(head, file);
+}
+
+}  // namespace mm::data
