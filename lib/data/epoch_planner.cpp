@@ -150,22 +150,6 @@ std::vector<PackLoad> loads_of(std::span<const SampleSize> sizes, const PackList
   return loads;
 }
 
-PlanTable arrange(const PackList& packs, const StepOrder& order, std::vector<uint32_t> dropped) {
-  PlanTable table;
-  table.dropped = std::move(dropped);
-  table.rows.reserve(packs.rows.size());
-  table.pack_begin.reserve(packs.packs() + 1);
-  for (size_t s = 0; s < order.steps(); ++s) {
-    for (uint64_t i = order.begin[s]; i < order.begin[s + 1]; ++i) {
-      const auto pack = packs.pack(order.packs[i]);
-      table.rows.insert(table.rows.end(), pack.begin(), pack.end());
-      table.end_pack();
-    }
-    table.end_step();
-  }
-  return table;
-}
-
 }  // namespace
 
 EpochPlanner::EpochPlanner(std::span<const SampleSize> sizes, const PlanOptions& options)
@@ -196,7 +180,7 @@ PlanTable EpochPlanner::plan(uint64_t epoch) const {
   const bool drawn = packing_ == Packing::kShuffled || packing_ == Packing::kNone;
   const auto steps = drawn ? balance_steps(loads, options_.packs_per_step, random.child("steps"))
                            : group_steps(loads, options_.packs_per_step, random.child("steps"));
-  return arrange(packs, steps, dropped_);
+  return arrange_steps(packs, steps, dropped_);
 }
 
 }  // namespace mm::data

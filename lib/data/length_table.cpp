@@ -127,4 +127,14 @@ LengthTable read_lengths(const std::filesystem::path& path) {
   return table;
 }
 
+uint64_t cut_lengths(std::vector<SampleSize>& sizes, int32_t tokens) {
+  uint64_t cut = 0;
+  for (SampleSize& size : sizes) {
+    if (size.tokens <= tokens) continue;
+    size.tokens = tokens;
+    ++cut;
+  }
+  return cut;
+}
+
 }  // namespace mm::data

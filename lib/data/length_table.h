@@ -19,4 +19,7 @@ struct LengthTable {
 /// bytes a row. Throws IoError, or DataError with file, line, and what was expected.
 LengthTable read_lengths(const std::filesystem::path& path);
 
+/// Shortens lengths to `tokens`, as packing with that maximum length would; returns how many.
+uint64_t cut_lengths(std::vector<SampleSize>& sizes, int32_t tokens);
+
 }  // namespace mm::data

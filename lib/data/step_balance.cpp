@@ -133,17 +133,17 @@ void shuffle_steps(StepOrder& order, size_t first, const Philox& random) {
   }
 }
 
-/// Within spans of nearly one cost, sorts by images: packs of a step then agree in both.
-void sort_strata(std::span<const PackLoad> packs, std::span<uint32_t> sorted, size_t per_step) {
+/// Shuffles spans of nearly one cost, whole steps each: what shares a step is then drawn from all
+/// packs of that cost.
+void shuffle_strata(std::span<const PackLoad> packs, std::span<uint32_t> sorted, size_t per_step,
+                    const Philox& random) {
   for (size_t begin = 0; begin < sorted.size();) {
     size_t end = begin;
-    const double least = packs[sorted[begin]].cost;
-    while (end < sorted.size() && packs[sorted[end]].cost <= least * (1 + kStratum)) ++end;
-    // Whole steps: a stratum that ends inside a step would leave it mixed.
+    const double most = packs[sorted[begin]].cost * (1 + kStratum);
+    while (end < sorted.size() && packs[sorted[end]].cost <= most) ++end;
+    // A stratum that ended inside a step would leave that step mixed.
     end = std::min(sorted.size(), begin + std::max<size_t>(1, (end - begin) / per_step) * per_step);
-    std::stable_sort(sorted.begin() + static_cast<ptrdiff_t>(begin),
-                     sorted.begin() + static_cast<ptrdiff_t>(end),
-                     [&](uint32_t a, uint32_t b) { return packs[a].images < packs[b].images; });
+    shuffle(sorted.subspan(begin, end - begin), random.child(begin));
     begin = end;
   }
 }
@@ -192,23 +192,32 @@ StepOrder group_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
   std::iota(ids.begin(), ids.end(), 0u);
   const size_t last = packs.size() % per_step;
   const size_t loose = packs.size() < 2 * per_step ? last : last + per_step;
-  std::partial_sort(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(loose), ids.end(), by_cost);
+  std::sort(ids.begin(), ids.end(), by_cost);
   const auto rest = std::span(ids).subspan(loose);
-  std::sort(rest.begin(), rest.end());
-  shuffle(rest, random.child("packs"));
-
+  shuffle_strata(packs, rest, per_step, random.child("packs"));
   StepOrder order;
   cut_steps(order, std::span(ids).subspan(last, loose - last), per_step);
-  for (size_t begin = 0; begin < rest.size(); begin += kStepsPerWindow * per_step) {
-    const auto window =
-        rest.subspan(begin, std::min(kStepsPerWindow * per_step, rest.size() - begin));
-    std::sort(window.begin(), window.end(), by_cost);
-    sort_strata(packs, window, per_step);
-    cut_steps(order, window, per_step);
-  }
+  cut_steps(order, rest, per_step);
   shuffle_steps(order, 0, random.child("steps"));
   cut_steps(order, std::span(ids).first(last), per_step);
   return order;
+}
+
+PlanTable arrange_steps(const PackList& packs, const StepOrder& order,
+                        std::vector<uint32_t> dropped) {
+  PlanTable table;
+  table.dropped = std::move(dropped);
+  table.rows.reserve(packs.rows.size());
+  table.pack_begin.reserve(packs.packs() + 1);
+  for (size_t s = 0; s < order.steps(); ++s) {
+    for (uint64_t i = order.begin[s]; i < order.begin[s + 1]; ++i) {
+      const auto pack = packs.pack(order.packs[i]);
+      table.rows.insert(table.rows.end(), pack.begin(), pack.end());
+      table.end_pack();
+    }
+    table.end_step();
+  }
+  return table;
 }
 
 }  // namespace mm::data

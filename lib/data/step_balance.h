@@ -5,6 +5,7 @@
 
 #include "lib/base/random.h"
 #include "lib/data/epoch_plan.h"
+#include "lib/data/packing.h"
 
 namespace mm::data {
 
@@ -36,14 +37,18 @@ StepOrder balance_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
                         const Philox& random);
 
 /// Steps of packs that cost the same, so that the ranks of a step do, however many there are. The
-/// packs are shuffled; the cheapest (a short last step's and one step more) are set apart, as they
-/// are what packing left over; the others are sorted by cost within windows of kStepsPerWindow
-/// steps, and within kStratum of cost by images, cut into steps, and these are shuffled over the
-/// whole epoch. Deterministic.
+/// cheapest packs (a short last step's and one step more) are set apart, as they are what packing
+/// left over; the others are sorted by cost, shuffled within strata of kStratum of cost, and cut
+/// into steps, which are shuffled over the whole epoch. O(n log n). Deterministic.
 StepOrder group_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
                       const Philox& random);
 inline constexpr size_t kStepsPerWindow = 64;
-inline constexpr double kStratum = 0.004;
+/// Wide, so that many packs can meet; max / mean of a step's costs stays within about half of it.
+inline constexpr double kStratum = 0.015;
+
+/// The packs in the order of the steps.
+PlanTable arrange_steps(const PackList& packs, const StepOrder& order,
+                        std::vector<uint32_t> dropped);
 
 /// Longest processing time first into `bins` bins of at most `capacity` items each: heaviest item
 /// to the lightest bin with room; ties go to the lower index. bins * capacity >= costs.size().

@@ -211,9 +211,11 @@ StageRecipe read_stage(ConfigTable t) {
       {.def = 0, .min = 0, .max = 1 << 20, .doc = "pictures of a pack at most, 0: no cap"});
   stage.packing = t.get_enum(
       "packing",
-      {.words = {"tight", "shuffled", "none"},
+      {.words = {"tight", "greedy", "best_fit", "exact", "search", "shuffled", "none"},
        .def = "tight",
-       .doc = "tight: least padding; shuffled: each pack a random draw; none: one sample a pack"});
+       .doc =
+           "tight: least padding, the best of greedy, best_fit, exact and search; shuffled: each "
+           "pack a random draw; none: one sample a pack"});
   read_optimizer(t, stage);
   stage.schedule = read_schedule(t.table("schedule"), stage.steps);
   stage.augment = read_augment(t.table("augment"));

@@ -60,7 +60,7 @@ struct StageRecipe {
   int64_t sequence_length = 0;       ///< tokens of a pack at most
   int64_t packs_per_step = 0;        ///< global batch
   int64_t max_images = 0;            ///< of a pack, 0: no cap
-  std::string packing = "tight";     ///< "tight", "shuffled", "none"
+  std::string packing = "tight";     ///< a name of data::packing_names()
   std::map<std::string, double> lr;  ///< base rate of each trained part
   ScheduleRecipe schedule;
   double weight_decay = 0;

@@ -75,9 +75,8 @@ TEST_CASE("group_steps: packs of a step cost the same, loose ones share the last
   const StepOrder order = group_steps(loads, 64, mm::Philox(1, "test"));
   size_t uneven = 0;
   for (size_t s = 0; s + 1 < order.steps(); ++s) uneven += max_over_mean(order, s, loads) > 1.01;
-  // 200 loose packs: 32 in the short last step, 64 in one of their own, the rest at the low end of
-  // the five windows.
-  CHECK(uneven <= 6);
+  // 200 loose packs: 32 in the short last step, 64 in one of their own, the rest in two more.
+  CHECK(uneven <= 3);
   CHECK(order.begin[order.steps()] - order.begin[order.steps() - 1] == 20'000 % 64);
 }
 

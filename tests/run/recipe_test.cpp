@@ -110,6 +110,18 @@ TEST_CASE("read_recipe: wrong type, range, word and missing keys say what was ex
   CHECK(message("[run\n").find(":1:") != std::string::npos);
 }
 
+TEST_CASE("read_recipe: every packing word is taken, another names them") {
+  for (const char* word : {"tight", "greedy", "best_fit", "exact", "search", "shuffled", "none"}) {
+    RecipeFile file(
+        with(kGood, "packs_per_step = 2\nlr = { language",
+             std::string("packs_per_step = 2\npacking = \"") + word + "\"\nlr = { language"));
+    CHECK(read_recipe(file.path, {}).stages[0].packing == word);
+  }
+  CHECK(message(with(kGood, "packs_per_step = 2\nlr = { language",
+                     "packs_per_step = 2\npacking = \"bestfit\"\nlr = { language"))
+            .find("best_fit") != std::string::npos);
+}
+
 TEST_CASE("resume_contract: a change of batch shows, a change of logging does not") {
   RecipeFile file(kGood);
   const mm::Json base = resume_contract(read_recipe(file.path, {}));
