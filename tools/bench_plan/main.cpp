@@ -95,7 +95,7 @@ void scale(uint64_t samples) {
       "{} any-res samples at 16,384: {} packs by {}, {:.1f} s ({:.1f} s once for all "
       "epochs; {:.1f} s of processors), peak {:.0f} MiB\n",
       samples, table.view().packs(), name_of(planner.packing()), all.count(), patterns.count(),
-      peak_mib());
+      cpu_s() - cpu_begin, peak_mib());
 }
 
 int run(int argc, char** argv) {
