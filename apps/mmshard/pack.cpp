@@ -127,14 +127,32 @@ void add_picture_options(CLI::App& verb, Flags& flags) {
   const auto add = [&](const char* name, auto& value, const char* help) {
     verb.add_option(name, value, help)->capture_default_str()->group("Pictures");
   };
-  add("--image-side", pictures.side, "Pixels of the square that is stored");
-  add("--patch", pictures.patch, "Pixels; a picture takes (side / patch)^2 tokens");
-  add("--geometry", pictures.geometry, "crop (CLIP), pad (LLaVA-1.5) or squash (SigLIP)");
+  add("--image-side", pictures.side, "Pixels of the square (of a tile) that is stored");
+  add("--patch", pictures.patch, "Pixels; a picture takes (side / patch / merge)^2 tokens");
+  add("--merge", pictures.merge, "Patches along a side that make one token (internvl, qwen: 2)");
+  add("--geometry", pictures.geometry,
+      "crop (CLIP), pad (LLaVA-1.5), squash (SigLIP), adm (DiT); anyres (LLaVA-NeXT), internvl, "
+      "qwen, bucket (PixArt)");
   add("--filter", pictures.filter,
       "nearest, box, bilinear, bicubic or lanczos, as Pillow computes them");
-  add("--storage", pictures.storage, "raw (exact) or jpeg (smaller)");
+  add("--store,--storage", pictures.storage,
+      "raw (exact), jpeg, webp, webp-lossless, or source: the file itself where no pixel changes, "
+      "else raw");
   add("--jpeg-quality", pictures.jpeg_quality, "1 to 100");
+  add("--webp-quality", pictures.webp_quality, "0 to 100");
+  add("--alpha", pictures.alpha, "Behind transparent pixels: white, black, #rrggbb; or drop");
+  add("--orient", pictures.orient, "Orientation tags: apply or ignore");
   add("--max-pixels", pictures.limits.max_pixels, "A header that claims more is refused");
+  add("--max-side", pictures.limits.max_side, "Pixels of the longer side at most");
+  add("--min-side", pictures.limits.min_side, "Pixels of the shorter side at least");
+  add("--max-aspect", pictures.limits.max_aspect, "Longer / shorter side at most; 0: any");
+  add("--grids", pictures.grids, "anyres: rows x columns of tiles to choose from");
+  add("--buckets", pictures.buckets, "bucket: width x height to choose from, in pixels");
+  add("--min-tiles", pictures.min_tiles, "internvl: tiles at least");
+  add("--max-tiles", pictures.max_tiles, "internvl: tiles at most, without the whole");
+  add("--thumbnail", pictures.thumbnail, "internvl: one tile more shows the whole");
+  add("--min-prepared-pixels", pictures.min_pixels, "qwen: of the prepared picture, at least");
+  add("--max-prepared-pixels", pictures.max_pixels, "qwen: of the prepared picture, at most");
 }
 
 void add_run_options(CLI::App& verb, Flags& flags) {

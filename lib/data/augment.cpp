@@ -81,6 +81,11 @@ void drop_tokens(const Augmentation& augmentation, uint64_t epoch, uint64_t samp
 void augment_sample(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
                     const PictureLayout& layout, Sample& sample) {
   if (!augmentation.enabled()) return;
+  if (layout.varied) {
+    throw UsageError(
+        "random changes of pictures need one tile a picture; this data set has pictures of several "
+        "tiles or sizes");
+  }
   const size_t picture_bytes =
       size_t{3} * static_cast<size_t>(layout.height) * static_cast<size_t>(layout.width);
   for (size_t i = 0; i < sample.text.image_begin.size(); ++i) {

@@ -46,7 +46,8 @@ void apply_change(const PictureChange& change, int32_t height, int32_t width,
 void drop_tokens(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
                  const SampleText& text, std::span<int32_t> tokens);
 
-/// All pictures of a sample.
+/// All pictures of a sample. Throws UsageError in a set of varied pictures, whose tiles belong
+/// together.
 void augment_sample(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
                     const PictureLayout& layout, Sample& sample);
 

@@ -1,5 +1,7 @@
 #include "lib/data/collate.h"
 
+#include <algorithm>
+
 #include "lib/base/error.h"
 
 namespace mm::data {
@@ -27,18 +29,21 @@ MicroBatch empty_micro_batch(const PictureLayout& layout) {
 void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layout,
                    MicroBatch& batch) {
   const SampleText& text = sample.text;
+  MM_CHECK(sample.grids.size() == (layout.varied ? text.image_begin.size() : 0),
+           "{} grids for {} pictures", sample.grids.size(), text.image_begin.size());
   const auto first = static_cast<int32_t>(batch.tokens.size());
   const auto length = static_cast<int32_t>(text.tokens.size());
   batch.tokens.insert(batch.tokens.end(), text.tokens.begin(), text.tokens.end());
   append_targets(text, batch);
   for (int32_t i = 0; i < length; ++i) batch.positions.push_back(i);
-  for (const uint32_t begin : text.image_begin) {
-    for (int32_t i = 0; i < layout.patches; ++i) {
-      batch.image_token_index.push_back(first + static_cast<int32_t>(begin) + i);
-    }
+  for (size_t picture = 0; picture < text.image_begin.size(); ++picture) {
+    const int32_t begin = first + static_cast<int32_t>(text.image_begin[picture]);
+    const int32_t tokens = layout.varied ? sample.grids[picture].tokens : layout.patches;
+    for (int32_t i = 0; i < tokens; ++i) batch.image_token_index.push_back(begin + i);
   }
   batch.pixels.insert(batch.pixels.end(), sample.pixels.begin(), sample.pixels.end());
-  batch.images += static_cast<int32_t>(text.image_begin.size());
+  batch.images += size_of(text, sample.grids).images;
+  batch.grids.insert(batch.grids.end(), sample.grids.begin(), sample.grids.end());
   batch.cu_seqlens.push_back(first + length);
   batch.sample_ids.push_back(id);
   batch.attention_pairs += 0.5 * length * (length + 1.0);
@@ -46,18 +51,39 @@ void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layou
 
 Sample stand_in(const SampleSize& size, const PictureLayout& layout) {
   Sample sample;
+  const auto images = static_cast<size_t>(size.images);
   sample.text.tokens.assign(static_cast<size_t>(size.tokens), 0);
+  sample.pixels.assign(
+      images * static_cast<size_t>(layout.height) * static_cast<size_t>(layout.width) * 3, 0);
+  if (layout.varied) {
+    // Its grids are unknown: as many single tiles, which no token stands for.
+    sample.text.image_begin.assign(images, 0);
+    sample.grids.assign(images, {.width = layout.width, .height = layout.height});
+    return sample;
+  }
   const auto patches = static_cast<size_t>(layout.patches);
-  for (size_t i = 0; i < static_cast<size_t>(size.images); ++i) {
+  for (size_t i = 0; i < images; ++i) {
     sample.text.image_begin.push_back(static_cast<uint32_t>(i * patches));
     for (size_t p = 0; p < patches; ++p)
       sample.text.tokens.at(i * patches + p) = layout.image_token_id;
   }
-  sample.pixels.assign(static_cast<size_t>(size.images) * static_cast<size_t>(layout.height) *
-                           static_cast<size_t>(layout.width) * 3,
-                       0);
   return sample;
 }
+
+namespace {
+
+/// The common size of all tiles, if they have one.
+void set_tile_size(MicroBatch& batch) {
+  if (batch.grids.empty()) return;
+  const PictureGrid& first = batch.grids.front();
+  const bool equal = std::ranges::all_of(batch.grids, [&](const PictureGrid& grid) {
+    return grid.width == first.width && grid.height == first.height;
+  });
+  batch.width = equal ? first.width : 0;
+  batch.height = equal ? first.height : 0;
+}
+
+}  // namespace
 
 Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
                    const Augmentation& augmentation, uint64_t epoch) {
@@ -77,6 +103,7 @@ Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, 
     drop_tokens(augmentation, epoch, id, sample->text,
                 std::span(result.batch.tokens).subspan(first));
   }
+  set_tile_size(result.batch);
   const auto tokens = static_cast<int64_t>(result.batch.tokens.size());
   MM_CHECK(tokens == pack.tokens && result.batch.images == pack.images,
            "pack of {} tokens, {} images planned; {}, {} read", pack.tokens, pack.images, tokens,

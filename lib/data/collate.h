@@ -20,7 +20,8 @@ void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layou
 MicroBatch empty_micro_batch(const PictureLayout& layout);
 
 /// A sample of the planned sizes and weight 0, for one whose stored bytes are damaged: placeholders
-/// first, then token 0, no trainable token, black pictures.
+/// first, then token 0, no trainable token, black pictures. In a set of varied pictures no token
+/// stands for them.
 Sample stand_in(const SampleSize& size, const PictureLayout& layout);
 
 /// A stored sample that could not be used, for the run's ledger.

@@ -20,14 +20,16 @@ h2{font-size:1rem;margin:0 0 .3rem}p{margin:.3rem 0}small{color:#777}
 </style>
 )";
 
+/// Tiles of a picture stand below each other.
 std::string picture_tags(const Sample& sample, const PictureLayout& layout) {
   std::string html;
-  const size_t picture_bytes =
-      size_t{3} * static_cast<size_t>(layout.height) * static_cast<size_t>(layout.width);
+  auto from = sample.pixels.begin();
   for (size_t i = 0; i < sample.text.image_begin.size(); ++i) {
-    image::Image picture(layout.width, layout.height);
-    std::copy_n(sample.pixels.begin() + static_cast<ptrdiff_t>(i * picture_bytes), picture_bytes,
-                picture.rgb.begin());
+    PictureGrid grid{.width = layout.width, .height = layout.height};
+    if (layout.varied) grid = sample.grids[i];
+    image::Image picture(grid.width, grid.height * grid.tiles);
+    std::copy_n(from, picture.rgb.size(), picture.rgb.begin());
+    from += static_cast<ptrdiff_t>(picture.rgb.size());
     const std::string png = image::encode_png(picture);
     html += fmt::format("<img alt=\"picture {}\" src=\"data:image/png;base64,{}\">\n", i,
                         base64(image::as_bytes(png)));
@@ -35,15 +37,17 @@ std::string picture_tags(const Sample& sample, const PictureLayout& layout) {
   return html;
 }
 
-std::string token_tags(const SampleText& text, const PictureLayout& layout,
+std::string token_tags(const Sample& sample, const PictureLayout& layout,
                        const text::Tokenizer& tokenizer) {
+  const SampleText& text = sample.text;
   const std::vector<int32_t> labels = labels_of(text);
   std::string html = "<p class=\"t\">";
   size_t picture = 0;
   for (size_t i = 0; i < text.tokens.size(); ++i) {
     if (picture < text.image_begin.size() && i == text.image_begin[picture]) {
-      html += fmt::format("<span class=\"i\">picture &times; {}</span>", layout.patches);
-      i += static_cast<size_t>(layout.patches) - 1;
+      const int32_t count = layout.varied ? sample.grids[picture].tokens : layout.patches;
+      html += fmt::format("<span class=\"i\">picture &times; {}</span>", count);
+      i += static_cast<size_t>(count) - 1;
       ++picture;
       continue;
     }
@@ -62,13 +66,13 @@ std::string article(const Dataset& set, const text::Tokenizer& tokenizer, uint64
     return fmt::format("<article><div>{}<p class=\"bad\">{}</p></div></article>\n", title,
                        html_escape(sample.failure().message));
   }
-  const SampleSize size = size_of(sample->text);
+  const SampleSize size = size_of(sample->text, sample->grids);
   return fmt::format(
       "<article>\n{}<div>{}<p>{}</p>\n{}<small>{} tokens, {} trained on, {} "
       "pictures</small></div>\n</article>\n",
       picture_tags(*sample, set.pictures()), title,
       html_escape(tokenizer.decode(sample->text.tokens)),
-      token_tags(sample->text, set.pictures(), tokenizer), size.tokens, size.targets, size.images);
+      token_tags(*sample, set.pictures(), tokenizer), size.tokens, size.targets, size.images);
 }
 
 }  // namespace

@@ -30,50 +30,71 @@ void check_shard_files(const fs::path& directory, const DatasetManifest& manifes
   }
 }
 
+/// Placeholders of picture `i`.
+size_t tokens_of(const Sample& sample, size_t i, const PictureLayout& layout) {
+  return static_cast<size_t>(layout.varied ? sample.grids[i].tokens : layout.patches);
+}
+
 /// Ids exist in the vocabulary, and placeholders stand where the pictures are and nowhere else.
-void check_tokens(const SampleText& text, const PictureLayout& layout, int32_t vocab_size) {
-  size_t placeholders = 0;
+void check_tokens(const Sample& sample, const PictureLayout& layout, int32_t vocab_size) {
+  const SampleText& text = sample.text;
+  size_t placeholders = 0, expected = 0;
   for (const int32_t token : text.tokens) {
     if (token < 0 || token >= vocab_size) {
       throw DataError("token id {} is outside the vocabulary of {}", token, vocab_size);
     }
     placeholders += token == layout.image_token_id;
   }
-  const auto patches = static_cast<size_t>(layout.patches);
   size_t free_from = 0;
-  for (const uint32_t begin : text.image_begin) {
-    bool whole = begin >= free_from && begin + patches <= text.tokens.size();
-    for (size_t i = begin; whole && i < begin + patches; ++i) {
+  for (size_t picture = 0; picture < text.image_begin.size(); ++picture) {
+    const size_t begin = text.image_begin[picture], count = tokens_of(sample, picture, layout);
+    bool whole = begin >= free_from && begin + count <= text.tokens.size();
+    for (size_t i = begin; whole && i < begin + count; ++i) {
       whole = text.tokens[i] == layout.image_token_id;
     }
     if (!whole) throw DataError("picture at token {} is cut or is not all placeholders", begin);
-    free_from = begin + patches;
+    free_from = begin + count;
+    expected += count;
   }
-  if (placeholders != text.image_begin.size() * patches) {
-    throw DataError("{} placeholders for {} pictures of {} patches", placeholders,
-                    text.image_begin.size(), patches);
+  if (placeholders != expected) {
+    throw DataError("{} placeholders for {} pictures of {} patches in all", placeholders,
+                    text.image_begin.size(), expected);
   }
+}
+
+/// One stored file; its pixels are as they are trained on, whatever its tags say.
+void append_file(std::string_view file, const StoredPicture& picture,
+                 std::vector<uint8_t>& pixels) {
+  const auto decoded = image::decode(image::as_bytes(file), {.orient = image::Orient::kIgnore});
+  if (!decoded) throw DataError("stored picture: {}", decoded.failure().message);
+  const image::Image& image = decoded->image;
+  if (image.width != picture.width || image.height != picture.height) {
+    throw DataError("stored picture is {}x{}, its record says {}x{}", image.width, image.height,
+                    picture.width, picture.height);
+  }
+  pixels.insert(pixels.end(), image.rgb.begin(), image.rgb.end());
 }
 
 /// Appends the pixels of one stored picture.
 void append_pixels(const StoredPicture& picture, const PictureLayout& layout,
                    std::vector<uint8_t>& pixels) {
-  if (picture.width != layout.width || picture.height != layout.height) {
+  if (picture.grid.has_value() != layout.varied) {
+    throw DataError("picture {} a grid in a set of {} pictures",
+                    picture.grid ? "with" : "without", layout.varied ? "varied" : "equal");
+  }
+  if (!layout.varied && (picture.width != layout.width || picture.height != layout.height)) {
     throw DataError("picture of {}x{}, the data set has {}x{}", picture.width, picture.height,
                     layout.width, layout.height);
+  }
+  if (picture.codec == PictureCodec::kLatent) {
+    throw DataError("picture stored as a latent tensor; this version trains on pixels");
   }
   if (picture.codec == PictureCodec::kRaw) {
     pixels.insert(pixels.end(), picture.bytes.begin(), picture.bytes.end());
     return;
   }
-  const auto decoded = image::decode(image::as_bytes(picture.bytes));
-  if (!decoded) throw DataError("stored JPEG: {}", decoded.failure().message);
-  const image::Image& image = decoded->image;
-  if (image.width != layout.width || image.height != layout.height) {
-    throw DataError("stored JPEG is {}x{}, its record says {}x{}", image.width, image.height,
-                    layout.width, layout.height);
-  }
-  pixels.insert(pixels.end(), image.rgb.begin(), image.rgb.end());
+  for (const std::string_view file : split_tiles(picture.bytes, picture.tiles()))
+    append_file(file, picture, pixels);
 }
 
 }  // namespace
@@ -106,7 +127,7 @@ void Dataset::check_rows() const {
   }
   if (index_.rows() > UINT32_MAX)
     throw DataError("{}: {} rows, this version reads up to 2^32", path, index_.rows());
-  const int64_t patches = manifest_.pictures.patches;
+  const int64_t patches = manifest_.pictures.varied ? 0 : manifest_.pictures.patches;
   for (uint64_t i = 0; i < index_.rows(); ++i) {
     const RowPlace place = index_.place(i);
     const SampleSize size = index_.size(i);
@@ -122,21 +143,25 @@ void Dataset::check_rows() const {
 
 PictureLayout Dataset::pictures() const {
   const PictureEntry& entry = manifest_.pictures;
-  return {entry.side, entry.side, entry.patches, manifest_.tokenizer.image_token_id};
+  return {entry.side, entry.side, entry.patches, manifest_.tokenizer.image_token_id, entry.varied};
 }
 
 Sample Dataset::decode(uint64_t row, std::string_view payload) const {
   const SampleSize size = index_.size(row);
   DecodedSample decoded =
       decode_sample(std::as_bytes(std::span(payload)), static_cast<uint32_t>(size.tokens));
-  const SampleSize stored = size_of(decoded.text);
+  Sample sample{std::move(decoded.text), {}};
+  for (const StoredPicture& picture : decoded.pictures)
+    if (picture.grid) sample.grids.push_back(*picture.grid);
+  const PictureLayout layout = pictures();
+  if (layout.varied && sample.grids.size() != decoded.pictures.size())
+    throw DataError("a picture without a grid in a set of varied pictures");
+  const SampleSize stored = size_of(sample.text, sample.grids);
   if (stored.images != size.images || stored.targets != size.targets) {
     throw DataError("{} images and {} targets stored, the index says {} and {}", stored.images,
                     stored.targets, size.images, size.targets);
   }
-  const PictureLayout layout = pictures();
-  check_tokens(decoded.text, layout, manifest_.tokenizer.vocab_size);
-  Sample sample{std::move(decoded.text), {}};
+  check_tokens(sample, layout, manifest_.tokenizer.vocab_size);
   for (const StoredPicture& picture : decoded.pictures)
     append_pixels(picture, layout, sample.pixels);
   return sample;

@@ -65,11 +65,19 @@ PictureEntry pictures_from(const JsonFields& in) {
   entry.side = in.integer<int32_t>("side");
   entry.patch = in.integer<int32_t>("patch");
   entry.patches = in.integer<int32_t>("patches");
-  if (entry.side > 65535 || (entry.side > 0 && entry.patches < 1)) {
+  entry.varied = in.json().contains("varied") && in.at("varied") == Json(true);
+  if (entry.side > 65535 || (entry.side > 0 && !entry.varied && entry.patches < 1)) {
     throw DataError("{}: pictures of side {} with {} patches", in.origin(), entry.side,
                     entry.patches);
   }
   return entry;
+}
+
+/// The oldest version that says it all, so that older programs read what they can.
+int version_of(const PictureEntry& pictures) {
+  const std::string& storage = pictures.storage;
+  const bool first = storage.empty() || storage == "raw" || storage == "jpeg";
+  return first && !pictures.varied ? 1 : kDatasetVersion;
 }
 
 DatasetCounts counts_from(const JsonFields& in) {
@@ -91,7 +99,7 @@ Json to_json(const DatasetManifest& manifest) {
   const PictureEntry& p = manifest.pictures;
   Json json;
   json["format"] = kFormat;
-  json["version"] = kDatasetVersion;
+  json["version"] = version_of(p);
   json["counts"] = {{"samples", n.samples}, {"tokens", n.tokens},   {"images", n.images},
                     {"targets", n.targets}, {"longest", n.longest}, {"bad", n.bad},
                     {"skipped", n.skipped}};
@@ -100,6 +108,7 @@ Json to_json(const DatasetManifest& manifest) {
   json["max_length"] = manifest.max_length;
   json["pictures"] = {{"geometry", p.geometry}, {"side", p.side},     {"patch", p.patch},
                       {"patches", p.patches},   {"filter", p.filter}, {"storage", p.storage}};
+  if (p.varied) json["pictures"]["varied"] = true;
   json["index"] = file_json(manifest.index);
   json["ledger"] = file_json(manifest.ledger);
   json["shards"] = Json::array();
@@ -118,9 +127,10 @@ DatasetManifest manifest_from_json(const Json& json, std::string_view origin) {
   if (in.text("format") != kFormat) {
     throw DataError("{}: format \"{}\", expected \"{}\"", origin, in.text("format"), kFormat);
   }
-  if (in.integer<int32_t>("version") != kDatasetVersion) {
-    throw DataError("{}: version {}, this program reads {}; pack the data again", origin,
-                    in.integer<int32_t>("version"), kDatasetVersion);
+  const auto version = in.integer<int32_t>("version");
+  if (version < 1 || version > kDatasetVersion) {
+    throw DataError("{}: version {}, this program reads 1 to {}; pack the data again", origin,
+                    version, kDatasetVersion);
   }
   DatasetManifest manifest;
   manifest.counts = counts_from(in.object("counts"));

@@ -34,9 +34,10 @@ struct TokenizerEntry {
 /// How pictures became pixels. `side` 0: a set of texts.
 struct PictureEntry {
   std::string geometry, filter;  ///< words of lib/image
-  std::string storage;           ///< "raw", "jpeg"
+  std::string storage;           ///< "raw", "jpeg", "webp", "webp-lossless", "source"
   int32_t side = 0, patch = 0;   ///< pixels
   int32_t patches = 0;           ///< placeholders a picture: (side / patch)^2
+  bool varied = false;           ///< pictures of several tiles or sizes: each has its own grid
 };
 
 struct DatasetCounts {
@@ -63,7 +64,9 @@ struct DatasetManifest {
 /// Names of all files of the data set, manifest.json included.
 std::set<std::string> files_of(const DatasetManifest& manifest);
 
-inline constexpr int kDatasetVersion = 1;
+/// Version 1: pictures of one size, raw or JPEG; 2: also varied ones and WebP. A set is written as
+/// the oldest that says it all; both are read.
+inline constexpr int kDatasetVersion = 2;
 
 Json to_json(const DatasetManifest& manifest);
 /// Throws DataError naming the key that is missing, of another type or out of range, or the version

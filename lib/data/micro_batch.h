@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "lib/data/picture_grid.h"
+
 namespace mm::data {
 
 /// One pack as it comes from the loader, without LibTorch. T tokens, S samples, I pictures of one
@@ -15,6 +17,10 @@ struct MicroBatch {
       image_token_index;        ///< [I * patches]; rows of `tokens` that are placeholders, in order
   std::vector<uint8_t> pixels;  ///< [I, height, width, 3]
   int32_t images = 0, height = 0, width = 0;
+  /// In a set of varied pictures: each picture's tiles and tokens, in order. Then `images` counts
+  /// tiles, `pixels` holds them one by one, height and width are 0 unless all tiles are equal, and
+  /// `image_token_index` has grids[i].tokens rows for picture i.
+  std::vector<PictureGrid> grids;
   std::vector<uint64_t> sample_ids;  ///< [S]; row of the index, what the ledger records
   int64_t target_count = 0;
   double attention_pairs = 0;

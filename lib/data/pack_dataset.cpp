@@ -155,7 +155,10 @@ TokenizerEntry copy_tokenizer(const PackOptions& options, const text::Tokenizer&
 PictureEntry pictures_of(const PackOptions& options) {
   if (options.text_only) return {};
   const PictureOptions& p = options.pictures;
-  return {p.geometry, p.filter, p.storage, p.side, p.patch, picture_tokens(options)};
+  return {p.geometry, p.filter,
+          p.storage,  p.side,
+          p.patch,    picture_tokens(options),
+          has_varied_pictures(options)};
 }
 
 /// Shards, index and ledger into `workspace.set()`; fills the manifest's entries for them.

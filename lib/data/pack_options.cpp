@@ -1,36 +1,107 @@
 #include "lib/data/pack_options.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <vector>
+
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/data/source_json.h"
+#include "lib/image/tiling.h"
 #include "lib/text/chat_template.h"
-#include "lib/text/render.h"
 
 namespace mm::data {
 namespace {
 
+[[noreturn]] void refuse(std::string_view what, std::string_view value, std::string_view known) {
+  throw UsageError("{} \"{}\" is unknown; known: {}", what, value, known);
+}
+
+void check_range(std::string_view what, int64_t value, int64_t least, int64_t most) {
+  if (value < least || value > most)
+    throw UsageError("{} is {}; it must be {} to {}", what, value, least, most);
+}
+
+constexpr std::array kStorages = {"raw", "jpeg", "webp", "webp-lossless", "source"};
+
+void check_storage(const PictureOptions& pictures) {
+  if (pictures.storage == "latent") {
+    throw UsageError(
+        "storage \"latent\" needs an image encoder, which this version does not have; "
+        "pack pixels with raw, jpeg, webp, webp-lossless or source");
+  }
+  if (std::ranges::find(kStorages, pictures.storage) == kStorages.end())
+    refuse("storage", pictures.storage, fmt::format("{}", fmt::join(kStorages, ", ")));
+  check_range("JPEG quality", pictures.jpeg_quality, 1, 100);
+  check_range("WebP quality", pictures.webp_quality, 0, 100);
+}
+
+void check_limits(const image::Limits& limits) {
+  check_range("max side", limits.max_side, 1, 65535);
+  check_range("min side", limits.min_side, 1, limits.max_side);
+  if (limits.max_aspect != 0 && !(limits.max_aspect >= 1 && limits.max_aspect <= 65535))
+    throw UsageError("max aspect is {}; it must be 1 to 65535, or 0 for no limit",
+                     limits.max_aspect);
+}
+
+/// Pairs "AxB" separated by commas.
+std::vector<std::pair<int32_t, int32_t>> pairs_of(std::string_view list, std::string_view what,
+                                                  int32_t most) {
+  std::vector<std::pair<int32_t, int32_t>> pairs;
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    const std::string_view word = list.substr(0, comma);
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+    const char* const last = word.data() + word.size();
+    std::pair<int32_t, int32_t> pair;
+    const auto first = std::from_chars(word.data(), last, pair.first);
+    const bool cross = first.ec == std::errc() && first.ptr != last && *first.ptr == 'x';
+    const auto second = std::from_chars(cross ? first.ptr + 1 : last, last, pair.second);
+    const bool good = cross && second.ec == std::errc() && second.ptr == last && pair.first >= 1 &&
+                      pair.second >= 1 && pair.first <= most && pair.second <= most;
+    if (!good) {
+      throw UsageError("{}: \"{}\" is no pair such as 2x1 with numbers from 1 to {}", what, word,
+                       most);
+    }
+    pairs.push_back(pair);
+  }
+  if (pairs.empty() || pairs.size() > 4096)
+    throw UsageError("{}: {} pairs; there must be 1 to 4096", what, pairs.size());
+  return pairs;
+}
+
 void check_pictures(const PictureOptions& pictures) {
-  if (pictures.side < 1 || pictures.side > 16384) {
-    throw UsageError("image side is {} pixels; it must be 1 to 16384", pictures.side);
+  check_range("image side", pictures.side, 1, 16384);
+  check_range("patch", pictures.patch, 1, pictures.side);
+  check_range("merge", pictures.merge, 1, std::max(1, pictures.side / pictures.patch));
+  check_storage(pictures);
+  check_limits(pictures.limits);
+  (void)preparation_of(pictures);
+  (void)decode_options_of(pictures);
+}
+
+/// For geometries of several tiles or sizes.
+void add_varied(const PictureOptions& pictures, image::Preparation& p) {
+  constexpr int32_t kMaxTilesAcross = 15;
+  if (p.geometry == image::Geometry::kAnyRes) {
+    if (p.merge != 1) throw UsageError("geometry anyres counts tokens of patches; merge must be 1");
+    for (const auto& [rows, columns] : pairs_of(pictures.grids, "grids", kMaxTilesAcross))
+      p.grid_points.push_back({p.side * columns, p.side * rows});
   }
-  if (pictures.patch < 1 || pictures.patch > pictures.side) {
-    throw UsageError("patch is {} pixels; it must be 1 to the image side, {}", pictures.patch,
-                     pictures.side);
+  if (p.geometry == image::Geometry::kBucket) {
+    for (const auto& [width, height] : pairs_of(pictures.buckets, "buckets", 16384)) {
+      if (width % p.patch != 0 || height % p.patch != 0)
+        throw UsageError("bucket {}x{} is not a multiple of the patch, {}", width, height, p.patch);
+      p.buckets.push_back({width, height});
+    }
   }
-  if (!image::geometry_from_name(pictures.geometry)) {
-    throw UsageError("geometry \"{}\" is unknown; known: crop, pad, squash", pictures.geometry);
-  }
-  if (!image::filter_from_name(pictures.filter)) {
-    throw UsageError("filter \"{}\" is unknown; known: nearest, box, bilinear, bicubic, lanczos",
-                     pictures.filter);
-  }
-  if (pictures.storage != "raw" && pictures.storage != "jpeg") {
-    throw UsageError("storage \"{}\" is unknown; known: raw, jpeg", pictures.storage);
-  }
-  if (pictures.jpeg_quality < 1 || pictures.jpeg_quality > 100) {
-    throw UsageError("JPEG quality is {}; it must be 1 to 100", pictures.jpeg_quality);
-  }
+  check_range("max tiles", p.max_tiles, 1, 200);
+  check_range("min tiles", p.min_tiles, 1, p.max_tiles);
+  const int64_t cell = int64_t{p.patch} * p.merge * p.patch * p.merge;
+  check_range("max prepared pixels", p.max_pixels, cell, int64_t{1} << 28);
+  check_range("min prepared pixels", p.min_pixels, 1, p.max_pixels);
 }
 
 /// Size and hash of a file, or null without one.
@@ -40,11 +111,35 @@ Json file_json(const std::filesystem::path& path) {
   return {{"bytes", file.bytes().size()}, {"xxh3_128", xxh3_128_hex(file.bytes())}};
 }
 
+/// Keys that came after the first version stand there only if they are not at their default, so
+/// that a set packed before is still "the same options".
 Json pictures_json(const PictureOptions& pictures) {
+  const PictureOptions usual;
   Json json = {{"side", pictures.side},         {"patch", pictures.patch},
                {"geometry", pictures.geometry}, {"filter", pictures.filter},
                {"storage", pictures.storage},   {"max_pixels", pictures.limits.max_pixels}};
   if (pictures.storage == "jpeg") json["jpeg_quality"] = pictures.jpeg_quality;
+  if (pictures.storage == "webp") json["webp_quality"] = pictures.webp_quality;
+  const auto add = [&](const char* key, const auto& value, const auto& normal) {
+    if (value != normal) json[key] = value;
+  };
+  add("merge", pictures.merge, usual.merge);
+  add("alpha", pictures.alpha, usual.alpha);
+  add("orient", pictures.orient, usual.orient);
+  add("max_side", pictures.limits.max_side, usual.limits.max_side);
+  add("min_side", pictures.limits.min_side, usual.limits.min_side);
+  add("max_aspect", pictures.limits.max_aspect, usual.limits.max_aspect);
+  if (pictures.geometry == "anyres") json["grids"] = pictures.grids;
+  if (pictures.geometry == "bucket") json["buckets"] = pictures.buckets;
+  if (pictures.geometry == "internvl") {
+    json["min_tiles"] = pictures.min_tiles;
+    json["max_tiles"] = pictures.max_tiles;
+    json["thumbnail"] = pictures.thumbnail;
+  }
+  if (pictures.geometry == "qwen") {
+    json["min_prepared_pixels"] = pictures.min_pixels;
+    json["max_prepared_pixels"] = pictures.max_pixels;
+  }
   return json;
 }
 
@@ -61,9 +156,46 @@ void check(const PackOptions& options) {
   if (options.shard_bytes < 1) throw UsageError("shard size is 0 bytes");
 }
 
+image::Preparation preparation_of(const PictureOptions& pictures) {
+  const auto geometry = image::geometry_from_name(pictures.geometry);
+  if (!geometry) refuse("geometry", pictures.geometry, image::geometry_names());
+  const auto filter = image::filter_from_name(pictures.filter);
+  if (!filter) refuse("filter", pictures.filter, "nearest, box, bilinear, bicubic, lanczos");
+  image::Preparation p{.geometry = *geometry, .side = pictures.side, .filter = *filter};
+  p.patch = pictures.patch;
+  p.merge = pictures.merge;
+  p.min_tiles = pictures.min_tiles;
+  p.max_tiles = pictures.max_tiles;
+  p.thumbnail = pictures.thumbnail;
+  p.min_pixels = pictures.min_pixels;
+  p.max_pixels = pictures.max_pixels;
+  add_varied(pictures, p);
+  return p;
+}
+
+image::DecodeOptions decode_options_of(const PictureOptions& pictures) {
+  const auto alpha = image::alpha_from_name(pictures.alpha);
+  if (!alpha) refuse("alpha", pictures.alpha, "white, black, drop, #rrggbb");
+  const auto orient = image::orient_from_name(pictures.orient);
+  if (!orient) refuse("orient", pictures.orient, "apply, ignore");
+  image::DecodeOptions options{.orient = *orient, .alpha = *alpha, .limits = pictures.limits};
+  // Qwen's own limit: beyond it one side would be a fraction of a patch.
+  constexpr double kQwenAspect = 200;
+  if (pictures.geometry == "qwen" && options.limits.max_aspect == 0)
+    options.limits.max_aspect = kQwenAspect;
+  return options;
+}
+
+bool has_varied_pictures(const PackOptions& options) {
+  const auto geometry = image::geometry_from_name(options.pictures.geometry);
+  return !options.text_only && geometry && !image::is_uniform(*geometry);
+}
+
 int32_t picture_tokens(const PackOptions& options) {
   if (options.text_only) return 0;
-  return text::image_token_count(options.pictures.side, options.pictures.patch, false, false);
+  if (has_varied_pictures(options)) return 1;
+  const PictureOptions& p = options.pictures;
+  return image::shape_of({p.side, p.side}, preparation_of(p)).tokens;
 }
 
 Json canonical_options(const PackOptions& options) {

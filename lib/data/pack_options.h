@@ -14,14 +14,31 @@ namespace mm::data {
 
 /// What becomes of pictures. `side` 0: a set of texts, see `text_only`.
 struct PictureOptions {
-  int32_t side = 336;             ///< pixels of the stored square
-  int32_t patch = 14;             ///< pixels; a picture takes (side / patch)^2 tokens
-  std::string geometry = "crop";  ///< crop, pad, squash (lib/image)
+  int32_t side = 336;             ///< pixels of a stored square
+  int32_t patch = 14;             ///< pixels; a picture takes (side / patch / merge)^2 tokens
+  int32_t merge = 1;              ///< patches along a side that make one token
+  std::string geometry = "crop";  ///< a word of lib/image/geometry.h
   std::string filter = "bicubic";
-  std::string storage = "raw";  ///< raw: exact pixels; jpeg: smaller, decoded at load time
+  /// raw: exact pixels. jpeg, webp: smaller, decoded at load time. webp-lossless: exact. source:
+  /// the file as it is where its pixels need no change, else raw; jpeg does the same with JPEG
+  /// files.
+  std::string storage = "raw";
   int32_t jpeg_quality = 95;
-  image::Limits limits;
+  int32_t webp_quality = 90;
+  std::string alpha = "white";   ///< behind transparent pixels: white, black, drop, #rrggbb
+  std::string orient = "apply";  ///< the orientation tag: apply, ignore
+  std::string grids = "1x2,2x1,2x2,3x1,1x3";                  ///< anyres: rows x columns of tiles
+  std::string buckets;                                        ///< bucket: width x height in pixels
+  int32_t min_tiles = 1, max_tiles = 12;                      ///< internvl
+  bool thumbnail = true;                                      ///< internvl
+  int64_t min_pixels = 56 * 56, max_pixels = 1280 * 28 * 28;  ///< qwen: of the prepared picture
+  image::Limits limits;                                       ///< of the source's header
 };
+
+/// How lib/image prepares and decodes by these options. Throws UsageError naming the option that is
+/// impossible.
+image::Preparation preparation_of(const PictureOptions& pictures);
+image::DecodeOptions decode_options_of(const PictureOptions& pictures);
 
 /// Everything that decides the bytes of a data set. Threads, the bad-sample limit and the output's
 /// name do not.
@@ -40,7 +57,10 @@ struct PackOptions {
 /// Throws UsageError naming the option that is impossible and what it may be.
 void check(const PackOptions& options);
 
-/// Tokens of a picture: (side / patch)^2, 0 in a set of texts.
+/// Pictures of several tiles or sizes, each with its own grid and token count?
+bool has_varied_pictures(const PackOptions& options);
+/// Tokens of a picture: (side / patch / merge)^2, 0 in a set of texts; of the smallest picture
+/// where they vary.
 int32_t picture_tokens(const PackOptions& options);
 
 /// The options as the manifest records them; files by size and hash. Equal objects give equal data

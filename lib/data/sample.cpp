@@ -76,25 +76,72 @@ SampleText parse_text(std::span<const std::byte> block, uint32_t expected_tokens
   return text;
 }
 
+// Behind the head of a picture whose codec byte has this bit stands its grid.
+constexpr uint8_t kWithGrid = 0x80;
+
+PictureGrid parse_grid(ByteReader& in, int32_t tiles, const StoredPicture& picture) {
+  PictureGrid grid{.width = picture.width, .height = picture.height, .tiles = tiles};
+  grid.original_width = in.get<uint16_t>();
+  grid.original_height = in.get<uint16_t>();
+  grid.rows = in.get<uint8_t>();
+  grid.columns = in.get<uint8_t>();
+  in.get<uint16_t>();
+  const auto tokens = in.get<uint32_t>();
+  if (tokens > INT32_MAX) throw DataError("picture of {} tokens", tokens);
+  grid.tokens = static_cast<int32_t>(tokens);
+  const int32_t cells = grid.rows * grid.columns;
+  if (tiles < 1 || cells < 1 || (tiles != cells && tiles != cells + 1)) {
+    throw DataError("picture of {} tiles in a grid of {} x {}", tiles, grid.rows, grid.columns);
+  }
+  return grid;
+}
+
 StoredPicture parse_picture(ByteReader& in) {
   StoredPicture picture;
-  const auto codec = in.get<uint8_t>();
-  in.get<uint8_t>();
+  const auto first = in.get<uint8_t>();
+  const auto codec = static_cast<uint8_t>(first & ~kWithGrid);
+  const int32_t tiles = in.get<uint8_t>();
   picture.width = in.get<uint16_t>();
   picture.height = in.get<uint16_t>();
   in.get<uint16_t>();
-  const auto bytes = in.take(in.get<uint32_t>());
+  const auto size_bytes = in.get<uint32_t>();
+  if ((first & kWithGrid) != 0) picture.grid = parse_grid(in, tiles, picture);
+  const auto bytes = in.take(size_bytes);
   picture.bytes = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  if (codec > static_cast<uint8_t>(PictureCodec::kJpeg)) {
-    throw DataError("picture stored as kind {}; this version knows raw (0) and JPEG (1)", codec);
+  if (codec > static_cast<uint8_t>(PictureCodec::kLatent)) {
+    throw DataError(
+        "picture stored as kind {}; this version knows raw (0), JPEG (1), WebP (2), latent (3)",
+        codec);
   }
   picture.codec = static_cast<PictureCodec>(codec);
-  const uint64_t raw_bytes = uint64_t{3} * picture.width * picture.height;
+  const uint64_t raw_bytes = uint64_t{3} * picture.width * picture.height * picture.tiles();
   if (picture.codec == PictureCodec::kRaw && bytes.size() != raw_bytes) {
-    throw DataError("raw picture of {}x{} has {} bytes, expected {}", picture.width, picture.height,
-                    bytes.size(), raw_bytes);
+    throw DataError("raw picture of {}x{} in {} tiles has {} bytes, expected {}", picture.width,
+                    picture.height, picture.tiles(), bytes.size(), raw_bytes);
   }
   return picture;
+}
+
+void put_picture(ByteWriter& out, const StoredPicture& picture) {
+  const auto codec = static_cast<uint8_t>(picture.codec);
+  out.put(static_cast<uint8_t>(picture.grid ? codec | kWithGrid : codec));
+  out.put(static_cast<uint8_t>(picture.grid ? picture.grid->tiles : 0));
+  out.put(picture.width);
+  out.put(picture.height);
+  out.put(uint16_t{0});
+  out.put(static_cast<uint32_t>(picture.bytes.size()));
+  if (picture.grid) {
+    const PictureGrid& grid = *picture.grid;
+    MM_CHECK(grid.tiles < 256 && grid.rows < 256 && grid.columns < 256, "{} x {} tiles", grid.rows,
+             grid.columns);
+    out.put(static_cast<uint16_t>(grid.original_width));
+    out.put(static_cast<uint16_t>(grid.original_height));
+    out.put(static_cast<uint8_t>(grid.rows));
+    out.put(static_cast<uint8_t>(grid.columns));
+    out.put(uint16_t{0});
+    out.put(static_cast<uint32_t>(grid.tokens));
+  }
+  out.put_text(picture.bytes);
 }
 
 }  // namespace
@@ -112,15 +159,7 @@ std::string encode_sample(const SampleText& text, std::span<const StoredPicture>
   out.put(static_cast<uint8_t>(zstd ? TextCodec::kZstd : TextCodec::kPlain));
   out.put_text(std::string_view("\0\0\0", 3));
   out.put_text(stored);
-  for (const StoredPicture& picture : pictures) {
-    out.put(static_cast<uint8_t>(picture.codec));
-    out.put(uint8_t{0});
-    out.put(picture.width);
-    out.put(picture.height);
-    out.put(uint16_t{0});
-    out.put(static_cast<uint32_t>(picture.bytes.size()));
-    out.put_text(picture.bytes);
-  }
+  for (const StoredPicture& picture : pictures) put_picture(out, picture);
   return out.take();
 }
 
@@ -152,6 +191,28 @@ DecodedSample decode_sample(std::span<const std::byte> bytes, uint32_t tokens) {
   return sample;
 }
 
+std::string join_tiles(std::span<const std::string> files) {
+  if (files.size() == 1) return files[0];
+  ByteWriter out;
+  for (const std::string& file : files) {
+    out.put(static_cast<uint32_t>(file.size()));
+    out.put_text(file);
+  }
+  return out.take();
+}
+
+std::vector<std::string_view> split_tiles(std::string_view bytes, int32_t tiles) {
+  if (tiles == 1) return {bytes};
+  ByteReader in(std::as_bytes(std::span(bytes)), "tiles of a picture");
+  std::vector<std::string_view> files;
+  for (int32_t i = 0; i < tiles; ++i) {
+    const auto file = in.take(in.get<uint32_t>());
+    files.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
+  }
+  if (in.remaining() != 0) throw DataError("{} bytes behind a picture's tiles", in.remaining());
+  return files;
+}
+
 std::vector<int32_t> labels_of(const SampleText& text) {
   std::vector<int32_t> labels(text.tokens.size(), kIgnore);
   for (const TokenSpan& span : text.trainable) {
@@ -160,10 +221,12 @@ std::vector<int32_t> labels_of(const SampleText& text) {
   return labels;
 }
 
-SampleSize size_of(const SampleText& text) {
+SampleSize size_of(const SampleText& text, std::span<const PictureGrid> grids) {
   SampleSize size;
   size.tokens = static_cast<int32_t>(text.tokens.size());
   size.images = static_cast<int32_t>(text.image_begin.size());
+  if (!grids.empty()) size.images = 0;
+  for (const PictureGrid& grid : grids) size.images += grid.tiles;
   for (const TokenSpan& span : text.trainable) {
     size.targets += static_cast<int32_t>(span.end - span.begin) - (span.begin == 0 ? 1 : 0);
   }

@@ -1,13 +1,12 @@
 #include "lib/data/sample_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/data/image_path.h"
-#include "lib/image/encode.h"
-#include "lib/image/prepare.h"
 
 namespace mm::data {
 namespace {
@@ -53,14 +52,8 @@ SampleBuilder::SampleBuilder(const PackOptions& options, const text::Tokenizer& 
     : options_(options),
       tokenizer_(tokenizer),
       template_(template_of(options)),
-      picture_tokens_(picture_tokens(options)) {}
-
-Result<text::RenderedSample> SampleBuilder::render(const Record& record) const {
-  const text::RenderOptions render_options{.image_tokens = picture_tokens_,
-                                           .max_length = options_.max_length};
-  if (!options_.text_only)
-    return text::render(record.conversation, template_, tokenizer_, render_options);
-  return text::render(without_pictures(record.conversation), template_, tokenizer_, render_options);
+      picture_tokens_(picture_tokens(options)) {
+  if (!options.text_only) packer_.emplace(options.pictures);
 }
 
 Result<CarriedPicture> SampleBuilder::fetch(const Record& record, size_t i) const {
@@ -72,52 +65,79 @@ Result<CarriedPicture> SampleBuilder::fetch(const Record& record, size_t i) cons
   return std::make_shared<const std::string>(read_file(*path, kMaxPictureFileBytes));
 }
 
-Result<std::string> SampleBuilder::prepare(const std::string& file) const {
-  const PictureOptions& pictures = options_.pictures;
-  const auto decoded =
-      image::decode_prepared(image::as_bytes(file),
-                             {.geometry = *image::geometry_from_name(pictures.geometry),
-                              .side = pictures.side,
-                              .filter = *image::filter_from_name(pictures.filter)},
-                             {.limits = pictures.limits});
-  if (!decoded) return decoded.failure();
-  const image::Image& image = decoded->image;
-  if (pictures.storage == "jpeg")
-    return image::encode_jpeg(image, {.quality = pictures.jpeg_quality});
-  return std::string(image.rgb.begin(), image.rgb.end());
+Result<text::RenderedSample> SampleBuilder::render(const Record& record,
+                                                   std::span<const PictureGrid> grids) const {
+  text::RenderOptions render_options{.image_tokens = picture_tokens_,
+                                     .max_length = options_.max_length};
+  for (const PictureGrid& grid : grids) render_options.picture_tokens.push_back(grid.tokens);
+  if (!options_.text_only)
+    return text::render(record.conversation, template_, tokenizer_, render_options);
+  return text::render(without_pictures(record.conversation), template_, tokenizer_, render_options);
+}
+
+std::optional<LedgerEntry> SampleBuilder::add_pictures(const Record& record, size_t count,
+                                                       Pictures& pictures) const {
+  const auto refuse = [&](size_t i, const Failure& failure) {
+    return LedgerEntry{record.row, record.key, record.images[i], failure.kind, failure.message};
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (pictures.files.size() <= i) {
+      auto content = fetch(record, i);
+      if (!content) return refuse(i, content.failure());
+      pictures.files.push_back(std::move(*content));
+    }
+    auto packed = packer_->pack(*pictures.files[i]);
+    if (!packed) return refuse(i, packed.failure());
+    pictures.packed.push_back(std::move(*packed));
+  }
+  return std::nullopt;
+}
+
+std::optional<LedgerEntry> SampleBuilder::add_grids(const Record& record,
+                                                    Pictures& pictures) const {
+  for (size_t i = 0; i < record.images.size(); ++i) {
+    auto content = fetch(record, i);
+    Result<PictureGrid> grid = content ? packer_->grid_of(**content) : content.failure();
+    if (!grid) {
+      return LedgerEntry{record.row, record.key, record.images[i], grid.failure().kind,
+                         grid.failure().message};
+    }
+    pictures.files.push_back(std::move(*content));
+    pictures.grids.push_back(*grid);
+  }
+  return std::nullopt;
 }
 
 std::variant<BuiltSample, LedgerEntry> SampleBuilder::build(const Record& record) const {
-  const auto refuse = [&](const std::string& path, const Failure& failure) {
-    return LedgerEntry{record.row, record.key, path, failure.kind, failure.message};
+  Pictures pictures;
+  if (packer_ && packer_->varied()) {
+    if (auto bad = add_grids(record, pictures)) return *bad;
+  }
+  const auto refuse = [&](const Failure& failure) {
+    return LedgerEntry{record.row, record.key, {}, failure.kind, failure.message};
   };
-  const auto rendered = render(record);
-  if (!rendered) return refuse({}, rendered.failure());
+  const auto rendered = render(record, pictures.grids);
+  if (!rendered) return refuse(rendered.failure());
   const SampleText text = text_of(*rendered);
+  // A cut from the end may leave pictures out of a document.
+  const size_t count = text.image_begin.size();
+  pictures.grids.resize(std::min(pictures.grids.size(), count));
+  BuiltSample sample{.row = record.row, .key = record.key, .size = size_of(text, pictures.grids)};
   // A label on the first token alone would train on nothing after the shift.
-  if (size_of(text).targets == 0) return refuse({}, {"no_targets", "no token to train on"});
-  BuiltSample sample{.row = record.row, .key = record.key, .size = size_of(text)};
+  if (sample.size.targets == 0) return refuse({"no_targets", "no token to train on"});
   sample.repeat = record.repeat;
-  std::vector<std::string> files;
-  if (!options_.text_only) {
-    for (size_t i = 0; i < record.images.size(); ++i) {
-      const auto content = fetch(record, i);
-      if (!content) return refuse(record.images[i], content.failure());
-      auto file = prepare(**content);
-      if (!file) return refuse(record.images[i], file.failure());
-      sample.picture_hashes.push_back(xxh3_64(std::string_view(**content)));
-      files.push_back(std::move(*file));
-    }
+  if (packer_) {
+    if (auto bad = add_pictures(record, count, pictures)) return *bad;
   }
-  const auto side = static_cast<uint16_t>(options_.pictures.side);
-  std::vector<StoredPicture> pictures;
-  for (const std::string& file : files) {
-    pictures.push_back(
-        {options_.pictures.storage == "jpeg" ? PictureCodec::kJpeg : PictureCodec::kRaw, side, side,
-         file});
+  std::vector<StoredPicture> stored;
+  for (const PackedPicture& picture : pictures.packed) {
+    stored.push_back(picture.stored());
+    sample.width = std::max<int32_t>(sample.width, picture.width);
+    sample.height = std::max<int32_t>(sample.height, picture.height);
   }
-  if (!pictures.empty()) sample.width = sample.height = side;
-  sample.payload = encode_sample(text, pictures);
+  for (const CarriedPicture& file : pictures.files)
+    sample.picture_hashes.push_back(xxh3_64(std::string_view(*file)));
+  sample.payload = encode_sample(text, stored);
   return sample;
 }
 

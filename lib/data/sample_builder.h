@@ -1,10 +1,13 @@
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "lib/base/result.h"
 #include "lib/data/pack_options.h"
+#include "lib/data/picture_packer.h"
 #include "lib/data/record.h"
 #include "lib/data/sample.h"
 #include "lib/text/tokenizer.h"
@@ -16,7 +19,7 @@ struct BuiltSample {
   uint64_t row = 0;  ///< of the source
   std::string key;
   SampleSize size;
-  int32_t width = 0, height = 0;         ///< of the stored pictures; 0 without
+  int32_t width = 0, height = 0;         ///< of the largest stored tile; 0 without
   std::string payload;                   ///< encode_sample
   uint32_t repeat = 0;                   ///< of the record
   std::vector<uint64_t> picture_hashes;  ///< XXH3 of each picture's bytes as the source has them
@@ -34,15 +37,26 @@ class SampleBuilder {
   std::variant<BuiltSample, LedgerEntry> build(const Record& record) const;
 
  private:
-  Result<text::RenderedSample> render(const Record& record) const;
+  /// What is known of a record's pictures; of a varied set the grids come before the text.
+  struct Pictures {
+    std::vector<CarriedPicture> files;
+    std::vector<PictureGrid> grids;
+    std::vector<PackedPicture> packed;
+  };
+  Result<text::RenderedSample> render(const Record& record,
+                                      std::span<const PictureGrid> grids) const;
   /// Content of the record's picture i as the source has it.
   Result<CarriedPicture> fetch(const Record& record, size_t i) const;
-  Result<std::string> prepare(const std::string& file) const;
+  /// Why a picture is bad, or nothing.
+  std::optional<LedgerEntry> add_grids(const Record& record, Pictures& pictures) const;
+  std::optional<LedgerEntry> add_pictures(const Record& record, size_t count,
+                                          Pictures& pictures) const;
 
   const PackOptions& options_;
   const text::Tokenizer& tokenizer_;
   const text::ChatTemplate template_;
   const int32_t picture_tokens_;
+  std::optional<PicturePacker> packer_;  ///< none in a set of texts
 };
 
 }  // namespace mm::data

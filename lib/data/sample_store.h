@@ -9,11 +9,14 @@
 
 namespace mm::data {
 
-/// What all pictures of a data set have in common. Sides 0 in a set of texts.
+/// What all pictures of a data set have in common. Sides 0 in a set of texts. In a set of varied
+/// pictures (several tiles, or differing sizes) the sides are those of a square tile, or 0, and
+/// each sample brings its grids.
 struct PictureLayout {
   int32_t height = 0, width = 0;  ///< pixels
   int32_t patches = 0;            ///< placeholders a picture takes in the token stream
   int32_t image_token_id = -1;
+  bool varied = false;
 };
 
 /// Where the loader gets samples from: a Dataset, or a double in tests. All calls are thread-safe.

@@ -35,6 +35,12 @@ void check_pictures(const Recipe& recipe, const std::vector<data::DatasetManifes
   for (size_t i = 0; i < sets.size(); ++i) {
     const data::PictureEntry& p = sets[i].pictures;
     if (p.side == 0 || sets[i].counts.images == 0) continue;
+    if (p.varied) {
+      throw UsageError(
+          "stage.{}.data: {} has pictures of several tiles or sizes (geometry {}), the model reads "
+          "one tile a picture; pack with --geometry crop, pad or squash",
+          i, recipe.stages[i].data.string(), p.geometry);
+    }
     if (p.side != config.vision.image_size || p.patches != config.patches_per_image()) {
       throw UsageError(
           "stage.{}.data: {} has pictures of {} pixels with {} tokens each, the model reads {} "

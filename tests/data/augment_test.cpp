@@ -102,3 +102,10 @@ TEST_CASE(
   CHECK(hidden > 3200);
   CHECK(hidden < 3800);
 }
+
+TEST_CASE("augment: pictures of several tiles are not changed but refused") {
+  Sample sample;
+  const PictureLayout varied{.height = 2, .width = 2, .patches = 1, .varied = true};
+  augment_sample({}, 0, 0, varied, sample);
+  CHECK_THROWS_AS(augment_sample({.flip_probability = 1}, 0, 0, varied, sample), mm::UsageError);
+}

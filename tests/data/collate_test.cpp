@@ -69,3 +69,33 @@ TEST_CASE("stand_in: planned sizes, placeholders in front, nothing to learn") {
   CHECK(sample.text.tokens == std::vector<int32_t>{6, 6, 6, 6, 6, 6, 6, 6, 0, 0});
   CHECK(sample.pixels.size() == 24);
 }
+
+TEST_CASE("collate: pictures of several tiles bring their grids, tokens and sizes") {
+  const PictureLayout layout{
+      .height = 2, .width = 2, .patches = 1, .image_token_id = 6, .varied = true};
+  Sample sample;
+  sample.text.tokens = {1, 6, 6, 6, 7, 6, 6, 2};
+  sample.text.trainable = {{7, 8}};
+  sample.text.image_begin = {1, 5};
+  sample.grids = {{.width = 2, .height = 2, .tiles = 3, .columns = 2, .tokens = 3},
+                  {.width = 4, .height = 2, .tokens = 2}};
+  sample.pixels.assign(3 * 12 + 24, 5);
+  MicroBatch batch = empty_micro_batch(layout);
+  append_sample(words({1, 2}), 0, layout, batch);
+  append_sample(sample, 1, layout, batch);
+  CHECK(batch.image_token_index == std::vector<int32_t>{3, 4, 5, 7, 8});
+  CHECK(batch.images == 4);
+  CHECK(batch.grids == sample.grids);
+  CHECK(batch.pixels.size() == 60);
+}
+
+TEST_CASE("collate: a stand-in of a varied set has its tiles, and no token stands for them") {
+  const PictureLayout layout{
+      .height = 2, .width = 2, .patches = 1, .image_token_id = 6, .varied = true};
+  MicroBatch batch = empty_micro_batch(layout);
+  append_sample(stand_in({.tokens = 5, .images = 2, .targets = 1}, layout), 3, layout, batch);
+  CHECK(batch.images == 2);
+  CHECK(batch.image_token_index.empty());
+  CHECK(batch.target_count == 0);
+  CHECK(batch.pixels.size() == 24);
+}

@@ -94,3 +94,66 @@ TEST_CASE("sample: a header that claims much is refused before memory is taken")
   bytes.replace(0, 4, "\xff\xff\xff\x7f");
   CHECK_THROWS_WITH_AS(decode(bytes, 500), doctest::Contains("claims"), mm::DataError);
 }
+
+TEST_CASE("sample: a picture's grid comes back, a picture without one is stored as before") {
+  const PictureGrid grid{.width = 2,
+                         .height = 3,
+                         .tiles = 5,
+                         .rows = 2,
+                         .columns = 2,
+                         .tokens = 9,
+                         .original_width = 640,
+                         .original_height = 480};
+  const std::string pixels(5 * 2 * 3 * 3, 'p');
+  const SampleText text{std::vector<int32_t>(12, 7), {{10, 12}}, {0}};
+  const std::string bytes =
+      encode_sample(text, std::vector<StoredPicture>{{PictureCodec::kRaw, 2, 3, pixels, grid}});
+  const DecodedSample sample = decode(bytes, 12);
+  REQUIRE(sample.pictures[0].grid.has_value());
+  CHECK(*sample.pictures[0].grid == grid);
+  CHECK(sample.pictures[0].bytes == pixels);
+  CHECK(size_of(text, std::vector<PictureGrid>{grid, grid}).images == 10);
+  const std::string plain = encode_sample(
+      text,
+      std::vector<StoredPicture>{{PictureCodec::kRaw, 2, 3, std::string_view(pixels).substr(72)}});
+  // codec, 0, width, height, 0, bytes: the head of the first version.
+  CHECK(plain.substr(plain.size() - 18 - 12, 12) == std::string("\0\0\2\0\3\0\0\0\x12\0\0\0", 12));
+}
+
+TEST_CASE("sample: grids that contradict their tiles or bytes are refused") {
+  const PictureGrid grid{.width = 2, .height = 3, .tiles = 5, .rows = 2, .columns = 2, .tokens = 9};
+  const SampleText text{std::vector<int32_t>(12, 7), {{10, 12}}, {0}};
+  const std::string pixels(200, 'p');
+  const auto encoded = [&](const PictureGrid& g, size_t bytes) {
+    return encode_sample(
+        text, std::vector<StoredPicture>{
+                  {PictureCodec::kRaw, 2, 3, std::string_view(pixels).substr(0, bytes), g}});
+  };
+  PictureGrid other = grid;
+  other.tiles = 7;
+  CHECK_THROWS_WITH_AS(decode(encoded(other, 126), 12), doctest::Contains("7 tiles"),
+                       mm::DataError);
+  CHECK_THROWS_WITH_AS(decode(encoded(grid, 72), 12), doctest::Contains("expected 90"),
+                       mm::DataError);
+  const std::string good = encoded(grid, 90);
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string damaged = good;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x81);
+    try {
+      decode(damaged, 12);
+    } catch (const mm::DataError&) {
+      continue;
+    }
+  }
+}
+
+TEST_CASE("sample: files of tiles are split as they were joined, damage is refused") {
+  const std::vector<std::string> files = {"one", "", "three"};
+  const std::string joined = join_tiles(files);
+  CHECK(split_tiles(joined, 3) == std::vector<std::string_view>{"one", "", "three"});
+  CHECK(join_tiles(std::vector<std::string>{"alone"}) == "alone");
+  CHECK(split_tiles("alone", 1) == std::vector<std::string_view>{"alone"});
+  CHECK_THROWS_AS(split_tiles(joined, 2), mm::DataError);
+  CHECK_THROWS_AS(split_tiles(joined, 4), mm::DataError);
+  CHECK_THROWS_AS(split_tiles(std::string(4, '\xff'), 2), mm::DataError);
+}
