@@ -26,9 +26,12 @@ std::string_view extension_of(std::string_view bytes) {
 }
 
 ExportedPicture as_file(const StoredPicture& picture) {
+  if (picture.codec != PictureCodec::kRaw && picture.tiles() > 1)
+    throw DataError("a picture of {} tiles is no single file; pack with --store raw to export it",
+                    picture.tiles());
   if (picture.codec != PictureCodec::kRaw)
     return {std::string(picture.bytes), std::string(extension_of(picture.bytes))};
-  image::Image pixels(picture.width, picture.height);
+  image::Image pixels(picture.width, picture.height * picture.tiles());
   if (pixels.rgb.size() != picture.bytes.size())
     throw DataError("a picture of {}x{} has {} bytes", picture.width, picture.height,
                     picture.bytes.size());
