@@ -38,6 +38,10 @@ struct Session {
 void on_message(j_common_ptr codec, int level) {
   if (level >= 0) return;
   const int code = codec->err->msg_code;
+  // Bytes left over before a restart marker are pixels that could not be decoded; before other
+  // markers they are padding.
+  const int marker = codec->err->msg_parm.i[1];
+  if (code == JWRN_EXTRANEOUS_DATA && marker >= 0xD0 && marker <= 0xD7) fail(codec);
   if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR) {
     ++static_cast<Session*>(codec->client_data)->extraneous_warnings;
     return;

@@ -58,6 +58,19 @@ std::vector<Corner> corners() {
        "exif_1.jpg", "first picture of several"},
       {"two JPEGs, no index", [] { return good_jpeg() + good_jpeg(); }, "", "exif_1.jpg",
        "trailing bytes: 1280"},
+      {"a restart interval with bytes left over",
+       [] {
+         std::string file = fixture("field/restart.jpg");
+         const size_t marker = file.find("\xFF\xD1");
+         return insert(file, marker, "\x12\x34\x56");
+       },
+       "corrupt", "", "JPEG"},
+      {"padding before the end mark",
+       [] {
+         std::string file = good_jpeg();
+         return insert(file, file.rfind("\xFF\xD9"), "\x20\x20");
+       },
+       "", "exif_1.jpg", ""},
       {"ICC profile in a JPEG", [] { return insert(good_jpeg(), 2, kIcc); }, "", "exif_1.jpg",
        "icc ignored"},
       {"ICC profile in a PNG",

@@ -62,9 +62,8 @@ TEST_CASE("Pillow's files: the damaged ones are refused with a kind") {
 TEST_CASE("Pillow's files: stray bytes in a JPEG are a note, not a failure") {
   const auto images = pillow_images();
   if (!images) return;
-  for (const std::string name :
-       {"hopper_bad_exif.jpg", "jpeg_ff00_header.jpg", "junk_jpeg_header.jpg",
-        "photoshop-200dpi-broken.jpg", "truncated_app14.jpg"}) {
+  for (const std::string name : {"jpeg_ff00_header.jpg", "junk_jpeg_header.jpg",
+                                 "photoshop-200dpi-broken.jpg", "truncated_app14.jpg"}) {
     CAPTURE(name);
     const auto decoded = decode_file(*images / name);
     REQUIRE_MESSAGE(decoded.ok(), decoded.failure().message);
