@@ -113,8 +113,9 @@ TEST_CASE("C14: the packed sample holds as many placeholders as the model makes 
   pack_dataset(options, {.output = dir / "set"});
   const auto sample = Dataset::open(dir / "set")->read(0);
   REQUIRE(sample.ok());
-  // The whole has 4 x 4 patches. No grid shows a row of the picture, so the first is taken; on its 8
-  // x 4 patches the picture fills 3 * 8 / 400 = 0.06 of a row: nothing is left without its padding.
+  // The whole has 4 x 4 patches. No grid shows a row of the picture, so the first is taken; on its
+  // 8 x 4 patches the picture fills 3 * 8 / 400 = 0.06 of a row: nothing is left without its
+  // padding.
   CHECK(sample->grids[0].columns == 2);
   CHECK(sample->grids[0].tokens == 16);
 }
