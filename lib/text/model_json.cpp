@@ -81,7 +81,8 @@ bool words_can_be_cut(const Vocabulary& vocabulary, const BpeOptions& options) {
       !options.suffix.empty() || !vocabulary.find(kSign))
     return false;
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
-    std::string_view piece = vocabulary.piece(id) != nullptr ? *vocabulary.piece(id) : "";
+    if (vocabulary.piece(id) == nullptr) continue;
+    std::string_view piece = *vocabulary.piece(id);
     while (piece.starts_with(kSign)) piece.remove_prefix(kSign.size());
     if (piece.find(kSign) != std::string_view::npos) return false;
   }
