@@ -6,11 +6,14 @@
 #include "apps/mmshard/verbs.h"
 #include "lib/base/error.h"
 #include "lib/base/exit_code.h"
+#include "lib/base/file.h"
 #include "lib/base/progress.h"
+#include "lib/data/bad_sample_ledger.h"
 #include "lib/data/duplicates.h"
 #include "lib/data/pack_dataset.h"
 #include "lib/data/source_flags.h"
 #include "lib/text/chat_template.h"
+#include "lib/text/tiktoken.h"
 
 namespace mmshard {
 namespace {
@@ -28,12 +31,14 @@ constexpr const char* kExamples =
   parquet       tables of Hugging Face data sets (scripts/fetch-arrow.sh)
   mixture       a TOML file of [[source]] with path and weight, or --source PATH --weight W twice or more
 Bad samples are listed in DIR/ledger.jsonl; more than --bad-limit of them is an error (65). Killed and started again
-with the same options, pack goes on where it was; a finished DIR is left as it is.
+with the same options, pack goes on where it was; a finished DIR is left as it is. Tasks of one job (srun, or RANK and
+WORLD_SIZE) and any further pack of the same options share the work; whichever comes last writes the manifest.
 
 Examples:
   mmshard pack photos/ --out sets/photos --tokenizer tokenizer.model --image-side 224 --patch 16 --caption-lines first
   mmshard pack --source llava.json --weight 3 --source 'web/{000..099}.tar' --weight 1 --out sets/mix --tokenizer tokenizer.model
-  mmshard pack llava.json --out sets/llava --tokenizer tokenizer.model --image-root coco/ --template vicuna_v1 --storage jpeg)";
+  mmshard pack llava.json --out sets/llava --tokenizer tokenizer.model --image-root coco/ --template vicuna_v1 --storage jpeg
+  srun -n 8 mmshard pack llava.json --out /store/llava --tokenizer tokenizer.model)";
 
 struct Flags {
   PackOptions pack;
@@ -106,12 +111,19 @@ void add_source_options(CLI::App& verb, Flags& flags) {
 }
 
 void add_text_options(CLI::App& verb, Flags& flags) {
-  verb.add_option("--tokenizer", flags.pack.tokenizer, "SentencePiece model or tokenizer.json")
+  verb.add_option("--tokenizer", flags.pack.tokenizer,
+                  "SentencePiece model, tokenizer.json, tiktoken file or CLIP's merges")
       ->required()
       ->check(CLI::ExistingFile)
       ->group("Text");
+  verb.add_option("--tokenizer-scheme", flags.pack.tokenizer_scheme,
+                  fmt::format("Pattern and marks of a tiktoken file: {} [by its size]",
+                              fmt::join(mm::text::tiktoken_schemes(), ", ")))
+      ->check(CLI::IsMember(mm::text::tiktoken_schemes()))
+      ->group("Text");
   verb.add_option("--template", flags.pack.chat_template,
-                  fmt::format("Chat template: {}", fmt::join(mm::text::template_names(), ", ")))
+                  fmt::format("Chat template: {}, or a file NAME.toml",
+                              fmt::join(mm::text::template_names(), ", ")))
       ->capture_default_str()
       ->group("Text");
   verb.add_option("--max-length", flags.pack.max_length,
@@ -164,6 +176,10 @@ void add_run_options(CLI::App& verb, Flags& flags) {
   verb.add_option("--shard-size", flags.shard_mib, "MiB of a shard, about")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
+  verb.add_option("--for", flags.pack.for_plan,
+                  "Plan file of a set packed with the same options: shards in its order, so that a "
+                  "pack is one read [by length]")
+      ->check(CLI::ExistingFile);
   verb.add_option("--threads", flags.run.threads, "Threads; 0: all cores")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -174,12 +190,16 @@ void add_run_options(CLI::App& verb, Flags& flags) {
 void print(const PackResult& result, const Flags& flags) {
   const DatasetCounts& n = result.manifest.counts;
   const std::string out = flags.run.output.string();
+  const auto ledger = read_ledger(flags.run.output / result.manifest.ledger.file);
   if (flags.json) {
     mm::Json json = {{"schema", 1}, {"out", out}, {"was_there", result.was_there}};
     json["counts"] = to_json(result.manifest)["counts"];
     if (!result.manifest.duplicates.is_null()) json["duplicates"] = result.manifest.duplicates;
     json["units"] = result.units;
     json["units_reused"] = result.units_reused;
+    json["by_other_task"] = result.by_other;
+    json["bad_kinds"] = count_kinds(ledger, false);
+    json["skipped_kinds"] = count_kinds(ledger, true);
     fmt::print("{}\n", json.dump(2));
     return;
   }
@@ -190,6 +210,9 @@ void print(const PackResult& result, const Flags& flags) {
       n.skipped);
   if (const auto line = duplicates_line(result.manifest.duplicates, out); !line.empty())
     fmt::print("{}\n", line);
+  if (n.bad > 0) fmt::print("  bad: {}\n", describe_kinds(count_kinds(ledger, false)));
+  if (const auto kinds = describe_kinds(count_kinds(ledger, true)); !kinds.empty())
+    fmt::print("  skipped: {}\n", kinds);
 }
 
 int run_pack(Flags& flags) {
@@ -199,13 +222,23 @@ int run_pack(Flags& flags) {
       flags.missing_marks == "prepend" ? MissingMarks::kPrepend : MissingMarks::kRefuse;
   common.links = flags.follow_links ? Links::kAnywhere : Links::kInsideRoot;
   flags.pack.source = source_from_flags(flags.source);
+  if (std::filesystem::path(flags.pack.chat_template).extension() == ".toml") {
+    const std::string definition = mm::read_file(flags.pack.chat_template);
+    mm::text::parse_template(definition, flags.pack.chat_template);
+    flags.pack.chat_template = definition;
+  }
   flags.pack.shard_bytes = static_cast<uint64_t>(flags.shard_mib * (1 << 20));
   flags.run.bad_limit = flags.bad_percent / 100;
-  mm::Progress progress({.label = "pack", .unit = "rows", .quiet = flags.quiet});
+  flags.run.share = read_task_share();
+  const auto [task, tasks] = flags.run.share;
+  const std::string label = tasks > 1 ? fmt::format("pack (task {} of {})", task, tasks) : "pack";
+  mm::Progress progress({.label = label, .unit = "rows", .quiet = flags.quiet});
   flags.run.on_rows = [&](int64_t rows) { progress.add(rows); };
+  flags.run.on_total = [&](int64_t rows) { progress.set_total((rows + tasks - 1) / tasks); };
   const PackResult result = pack_dataset(flags.pack, flags.run);
   if (!result.was_there) progress.finish();
-  print(result, flags);
+  // One task of a job speaks for all: the one that wrote the manifest.
+  if (!result.by_other || flags.json) print(result, flags);
   return static_cast<int>(mm::ExitCode::kDone);
 }
 

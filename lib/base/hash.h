@@ -1,9 +1,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+struct XXH3_state_s;
 
 namespace mm {
 
@@ -26,5 +29,20 @@ uint64_t xxh3_64(std::string_view text, uint64_t seed = 0);
 /// 32 lower-case hexadecimal digits, most significant first.
 std::string xxh3_128_hex(std::span<const std::byte> bytes);
 std::string xxh3_128_hex(std::string_view text);
+
+/// XXH3-128 of bytes that come in parts; equals xxh3_128_hex of them all. Not thread-safe.
+class Xxh3Stream {
+ public:
+  Xxh3Stream();
+  void add(std::string_view bytes);
+  /// Of what was added so far.
+  std::string hex() const;
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+};
 
 }  // namespace mm

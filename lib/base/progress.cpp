@@ -32,6 +32,11 @@ void Progress::add(int64_t count) {
   if (now_s - printed_s_ >= interval_s) print(now_s, /*last=*/false);
 }
 
+void Progress::set_total(int64_t total) {
+  const std::scoped_lock lock(mutex_);
+  options_.total = total;
+}
+
 void Progress::finish() {
   const std::scoped_lock lock(mutex_);
   if (!options_.quiet && !finished_) print(options_.clock->monotonic_s(), /*last=*/true);

@@ -30,6 +30,8 @@ class Progress {
   Progress(const Progress&) = delete;
 
   void add(int64_t count);
+  /// For work whose size is known only later.
+  void set_total(int64_t total);
   /// Prints the last state and an end of line; later calls print nothing.
   void finish();
 
@@ -37,7 +39,7 @@ class Progress {
   std::string line(double now_s) const;
   void print(double now_s, bool last);
 
-  const Options options_;
+  Options options_;  ///< all but the total never change
   const bool terminal_;
   const double start_s_;
   std::mutex mutex_;

@@ -54,6 +54,24 @@ std::vector<LedgerEntry> read_ledger(const std::filesystem::path& path) {
   return entries;
 }
 
+std::map<std::string, uint64_t> count_kinds(std::span<const LedgerEntry> entries, bool skipped) {
+  std::map<std::string, uint64_t> kinds;
+  for (const LedgerEntry& entry : entries) {
+    if (entry.skipped == skipped) ++kinds[entry.kind];
+  }
+  return kinds;
+}
+
+std::string describe_kinds(const std::map<std::string, uint64_t>& kinds) {
+  std::vector<std::pair<std::string, uint64_t>> sorted(kinds.begin(), kinds.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [kind, count] : sorted)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kind, count);
+  return text;
+}
+
 void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, double limit) {
   const auto bad = static_cast<uint64_t>(std::count_if(
       entries.begin(), entries.end(), [](const LedgerEntry& e) { return !e.skipped; }));
@@ -68,10 +86,10 @@ void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, dou
   }
   if (bad > kNamed) names += fmt::format("\n  and {} more", bad - kNamed);
   throw DataError(
-      "{} of {} samples are bad ({:.3g} %), the limit is {:.3g} %; mend them or raise "
+      "{} of {} samples are bad ({:.3g} %), the limit is {:.3g} %: {}; mend them or raise "
       "--bad-limit:{}",
       bad, samples + bad, 100.0 * static_cast<double>(bad) / static_cast<double>(samples + bad),
-      100 * limit, names);
+      100 * limit, describe_kinds(count_kinds(entries, false)), names);
 }
 
 }  // namespace mm::data

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,8 +26,13 @@ void write_ledger(const std::filesystem::path& path, std::span<const LedgerEntry
 /// Throws DataError naming the line that is not an entry.
 std::vector<LedgerEntry> read_ledger(const std::filesystem::path& path);
 
+/// How often each kind occurs, among the bad entries or among the skipped ones.
+std::map<std::string, uint64_t> count_kinds(std::span<const LedgerEntry> entries, bool skipped);
+/// "truncated 2, corrupt 1": most frequent first, equal ones by name; empty if there are none.
+std::string describe_kinds(const std::map<std::string, uint64_t>& kinds);
+
 /// Throws DataError when more than `limit` (a fraction) of all `samples` + bad entries are bad;
-/// names up to 20 of them with their reasons, one a line.
+/// says how many of each kind and names up to 20 of them with their reasons, one a line.
 void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, double limit);
 
 }  // namespace mm::data

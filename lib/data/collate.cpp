@@ -18,8 +18,9 @@ void append_targets(const SampleText& text, MicroBatch& batch) {
 
 }  // namespace
 
-MicroBatch empty_micro_batch(const PictureLayout& layout) {
+MicroBatch empty_micro_batch(const PictureLayout& layout, std::pmr::memory_resource* memory) {
   MicroBatch batch;
+  if (memory != nullptr) batch.pixels = PixelVector(PixelAllocator<uint8_t>(memory));
   batch.cu_seqlens = {0};
   batch.height = layout.height;
   batch.width = layout.width;
@@ -86,11 +87,17 @@ void set_tile_size(MicroBatch& batch) {
 }  // namespace
 
 Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
-                   const Augmentation& augmentation, uint64_t epoch) {
+                   const AssembleOptions& options) {
   const PictureLayout layout = store.pictures();
-  Assembled result{empty_micro_batch(layout), {}};
-  for (const uint32_t id : pack.samples) {
-    Result<Sample> sample = store.read(id);
+  const auto& [augmentation, epoch, memory] = options;
+  Assembled result{empty_micro_batch(layout, memory), {}};
+  result.batch.pixels.reserve(static_cast<size_t>(pack.images) *
+                              static_cast<size_t>(layout.height) *
+                              static_cast<size_t>(layout.width) * 3);
+  std::vector<Result<Sample>> samples = store.read_many(pack.samples);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const uint32_t id = pack.samples[i];
+    Result<Sample>& sample = samples[i];
     if (!sample) {
       const Failure& failure = sample.failure();
       result.bad.push_back({id, std::string(store.key(id)), failure.kind, failure.message});

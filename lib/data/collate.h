@@ -17,7 +17,9 @@ void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layou
                    MicroBatch& batch);
 
 /// An empty micro-batch, cu_seqlens {0}.
-MicroBatch empty_micro_batch(const PictureLayout& layout);
+/// Pixels will come from `memory`; null: the heap.
+MicroBatch empty_micro_batch(const PictureLayout& layout,
+                             std::pmr::memory_resource* memory = nullptr);
 
 /// A sample of the planned sizes and weight 0, for one whose stored bytes are damaged: placeholders
 /// first, then token 0, no trainable token, black pictures. In a set of varied pictures no token
@@ -35,9 +37,15 @@ struct Assembled {
   std::vector<BadRead> bad;
 };
 
+struct AssembleOptions {
+  Augmentation augmentation;
+  uint64_t epoch = 0;
+  std::pmr::memory_resource* pixel_memory = nullptr;  ///< null: the heap
+};
+
 /// Reads and collates one pack, in the pack's order. `sizes` are the planned ones. Thread-safe.
 /// Throws IoError.
 Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
-                   const Augmentation& augmentation = {}, uint64_t epoch = 0);
+                   const AssembleOptions& options = {});
 
 }  // namespace mm::data

@@ -1,5 +1,8 @@
 #include "lib/data/dataset.h"
 
+#include <algorithm>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "lib/base/error.h"
@@ -167,17 +170,94 @@ Sample Dataset::decode(uint64_t row, std::string_view payload) const {
   return sample;
 }
 
-Result<Sample> Dataset::read(uint64_t row) const {
-  const RowPlace place = index_.place(row);
+void Dataset::use_cache(NodeCacheOptions options) {
+  cache_ = std::make_unique<NodeCache>(directory_, manifest_, fingerprint_, std::move(options));
+}
+
+void Dataset::expect(uint64_t first_step,
+                     const std::vector<std::vector<uint32_t>>& files_of_steps) const {
+  if (cache_) cache_->expect(first_step, files_of_steps);
+}
+
+void Dataset::reached(uint64_t step) const {
+  if (cache_) cache_->reached(step);
+}
+
+/// Payloads of rows that follow one another in one shard.
+std::vector<Result<std::string>> Dataset::read_run(std::span<const uint32_t> rows) const {
+  const uint32_t shard = index_.place(rows.front()).shard;
+  std::vector<RecordPlace> places;
+  for (const uint32_t row : rows) {
+    const RowPlace place = index_.place(row);
+    places.push_back({place.offset, place.bytes});
+  }
+  if (const auto copy = cache_ ? cache_->find(shard) : nullptr) {
+    try {
+      auto payloads = copy->read_run(places, rows);
+      if (std::ranges::all_of(payloads, [](const auto& payload) { return payload.ok(); }))
+        return payloads;
+    } catch (const Error&) {
+      // Cut or unreadable; only the store's bytes decide whether a sample is bad.
+    }
+    cache_->damaged(shard);
+  }
+  return shards_.get(shard)->read_run(places, rows);
+}
+
+Result<Sample> Dataset::to_sample(uint64_t row, const Result<std::string>& payload) const {
   const auto where = [&] { return fmt::format("sample {} ({})", row, index_.key(row)); };
+  if (!payload) return Failure{payload.failure().kind, where() + ": " + payload.failure().message};
   try {
-    const auto payload = shards_.get(place.shard)->read({place.offset, place.bytes}, row);
-    if (!payload)
-      return Failure{payload.failure().kind, where() + ": " + payload.failure().message};
     return decode(row, *payload);
   } catch (const DataError& error) {
-    return Failure{"corrupt", fmt::format("{}: {}: {}", where(),
-                                          manifest_.shards[place.shard].file.file, error.what())};
+    return corrupt(row, error);
+  }
+}
+
+Failure Dataset::corrupt(uint64_t row, const DataError& error) const {
+  return {"corrupt",
+          fmt::format("sample {} ({}): {}: {}", row, index_.key(row),
+                      manifest_.shards[index_.place(row).shard].file.file, error.what())};
+}
+
+Result<Sample> Dataset::read(uint64_t row) const {
+  const auto only = static_cast<uint32_t>(row);
+  return std::move(read_many({&only, 1}).front());
+}
+
+std::vector<Result<Sample>> Dataset::read_many(std::span<const uint32_t> rows) const {
+  std::vector<size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) {
+    const RowPlace place = index_.place(rows[i]);
+    return std::tuple(place.shard, place.offset, i);
+  });
+  std::vector<std::optional<Result<Sample>>> samples(rows.size());
+  for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    std::vector<uint32_t> run;
+    uint64_t next = index_.place(rows[order[begin]]).offset;
+    const uint32_t shard = index_.place(rows[order[begin]]).shard;
+    for (; end < order.size(); ++end) {
+      const RowPlace place = index_.place(rows[order[end]]);
+      if (place.shard != shard || place.offset != next) break;
+      run.push_back(rows[order[end]]);
+      next += place.bytes;
+    }
+    read_into(run, std::span(order).subspan(begin, end - begin), samples);
+  }
+  std::vector<Result<Sample>> result;
+  for (auto& sample : samples) result.push_back(std::move(*sample));
+  return result;
+}
+
+/// Samples of one run to their places in `samples`.
+void Dataset::read_into(std::span<const uint32_t> run, std::span<const size_t> places,
+                        std::vector<std::optional<Result<Sample>>>& samples) const {
+  try {
+    const auto payloads = read_run(run);
+    for (size_t i = 0; i < run.size(); ++i) samples[places[i]] = to_sample(run[i], payloads[i]);
+  } catch (const DataError& error) {  // the shard as a whole
+    for (size_t i = 0; i < run.size(); ++i) samples[places[i]] = corrupt(run[i], error);
   }
 }
 

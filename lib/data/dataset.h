@@ -1,10 +1,14 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
+#include "lib/base/error.h"
 #include "lib/data/dataset_manifest.h"
 #include "lib/data/index.h"
+#include "lib/data/node_cache.h"
 #include "lib/data/sample_store.h"
 #include "lib/data/shard_pool.h"
 
@@ -24,6 +28,17 @@ class Dataset final : public SampleStore {
   std::string_view key(uint64_t row) const override { return index_.key(row); }
   PictureLayout pictures() const override;
   Result<Sample> read(uint64_t row) const override;
+  std::vector<Result<Sample>> read_many(std::span<const uint32_t> rows) const override;
+  uint32_t file_of(uint64_t row) const override { return index_.place(row).shard; }
+  void expect(uint64_t first_step,
+              const std::vector<std::vector<uint32_t>>& files_of_steps) const override;
+  void reached(uint64_t step) const override;
+
+  /// Reads through copies on this node from here on. Before any other thread uses the set. Throws
+  /// as NodeCache does.
+  void use_cache(NodeCacheOptions options);
+  /// Null without one.
+  const NodeCache* cache() const { return cache_.get(); }
 
   const std::filesystem::path& directory() const { return directory_; }
   const DatasetManifest& manifest() const { return manifest_; }
@@ -34,6 +49,11 @@ class Dataset final : public SampleStore {
  private:
   Dataset(std::filesystem::path directory, DatasetManifest manifest);
   void check_rows() const;
+  std::vector<Result<std::string>> read_run(std::span<const uint32_t> rows) const;
+  Result<Sample> to_sample(uint64_t row, const Result<std::string>& payload) const;
+  Failure corrupt(uint64_t row, const DataError& error) const;
+  void read_into(std::span<const uint32_t> run, std::span<const size_t> places,
+                 std::vector<std::optional<Result<Sample>>>& samples) const;
   Sample decode(uint64_t row, std::string_view payload) const;
 
   std::filesystem::path directory_;
@@ -41,6 +61,7 @@ class Dataset final : public SampleStore {
   DatasetIndex index_;
   std::string fingerprint_;
   mutable ShardPool shards_;
+  std::unique_ptr<NodeCache> cache_;
 };
 
 }  // namespace mm::data

@@ -92,6 +92,12 @@ DatasetCounts counts_from(const JsonFields& in) {
   return counts;
 }
 
+/// Of everything in the manifest but itself, in the one way that it can be written without blanks.
+std::string checksum_of(Json json) {
+  json.erase("checksum");
+  return xxh3_128_hex(json.dump());
+}
+
 }  // namespace
 
 Json to_json(const DatasetManifest& manifest) {
@@ -103,6 +109,8 @@ Json to_json(const DatasetManifest& manifest) {
   json["counts"] = {{"samples", n.samples}, {"tokens", n.tokens},   {"images", n.images},
                     {"targets", n.targets}, {"longest", n.longest}, {"bad", n.bad},
                     {"skipped", n.skipped}};
+  const SourceRows& rows = manifest.source_rows;
+  if (!rows.hash.empty()) json["source_rows"] = {{"count", rows.count}, {"hash", rows.hash}};
   json["tokenizer"] = tokenizer_json(manifest.tokenizer);
   json["template"] = manifest.chat_template;
   json["max_length"] = manifest.max_length;
@@ -119,6 +127,7 @@ Json to_json(const DatasetManifest& manifest) {
   }
   if (!manifest.duplicates.is_null()) json["duplicates"] = manifest.duplicates;
   json["options"] = manifest.options;
+  json["checksum"] = checksum_of(json);
   return json;
 }
 
@@ -134,6 +143,10 @@ DatasetManifest manifest_from_json(const Json& json, std::string_view origin) {
   }
   DatasetManifest manifest;
   manifest.counts = counts_from(in.object("counts"));
+  if (json.contains("source_rows")) {
+    const JsonFields rows = in.object("source_rows");
+    manifest.source_rows = {rows.integer<uint64_t>("count"), rows.text("hash")};
+  }
   manifest.tokenizer = tokenizer_from(in.object("tokenizer"));
   manifest.chat_template = in.text("template");
   manifest.max_length = in.integer<int32_t>("max_length", 1);
@@ -157,6 +170,10 @@ DatasetManifest manifest_from_json(const Json& json, std::string_view origin) {
   }
   if (json.contains("duplicates")) manifest.duplicates = in.object("duplicates").json();
   manifest.options = in.object("options").json();
+  // Sets that were packed before it was written have none.
+  if (json.contains("checksum") && in.text("checksum") != checksum_of(json)) {
+    throw DataError("{}: damaged: its content does not match its checksum", origin);
+  }
   return manifest;
 }
 

@@ -47,6 +47,12 @@ struct DatasetCounts {
   uint64_t skipped = 0;  ///< pictures without a caption, records left out by --ids or --exclude
 };
 
+/// Proof that no row of the source was lost: samples and ledger hold just these rows (RowSet).
+struct SourceRows {
+  uint64_t count = 0;  ///< rows that were not left out by --ids or --exclude
+  std::string hash;    ///< empty in sets that were packed before there was a proof
+};
+
 /// manifest.json of a packed data set (docs/formats.md). Everything else in the directory is named
 /// here with size and hash.
 struct DatasetManifest {
@@ -55,6 +61,7 @@ struct DatasetManifest {
   std::string chat_template;
   int32_t max_length = 0;
   DatasetCounts counts;
+  SourceRows source_rows;
   FileEntry index, ledger;
   std::vector<ShardEntry> shards;
   Json duplicates;  ///< a DuplicateReport; null in sets made before there was one

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "lib/data/picture_grid.h"
+#include "lib/data/pixel_memory.h"
 
 namespace mm::data {
 
@@ -14,8 +15,8 @@ struct MicroBatch {
   std::vector<int32_t> positions;   ///< [T]; from 0 in each sample
   std::vector<int32_t> cu_seqlens;  ///< [S + 1]; {0} when empty
   std::vector<int32_t>
-      image_token_index;        ///< [I * patches]; rows of `tokens` that are placeholders, in order
-  std::vector<uint8_t> pixels;  ///< [I, height, width, 3]
+      image_token_index;  ///< [I * patches]; rows of `tokens` that are placeholders, in order
+  PixelVector pixels;     ///< [I, height, width, 3]
   int32_t images = 0, height = 0, width = 0;
   /// In a set of varied pictures: each picture's tiles and tokens, in order. Then `images` counts
   /// tiles, `pixels` holds them one by one, height and width are 0 unless all tiles are equal, and

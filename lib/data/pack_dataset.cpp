@@ -1,16 +1,16 @@
 #include "lib/data/pack_dataset.h"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
+#include <iterator>
 #include <utility>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
-#include "lib/base/thread_pool.h"
-#include "lib/data/key_filter.h"
-#include "lib/data/pack_unit.h"
+#include "lib/data/duplicates.h"
+#include "lib/data/pack_shards.h"
+#include "lib/data/pack_units.h"
 #include "lib/data/pack_workspace.h"
+#include "lib/data/plan_order.h"
 #include "lib/data/sample_builder.h"
 #include "lib/data/shard_layout.h"
 
@@ -19,113 +19,48 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Hands out the source in units of consecutive rows; many threads may take.
-class UnitQueue {
- public:
-  explicit UnitQueue(const PackOptions& options)
-      : source_(open_source(options.source)), filter_(options.ids, options.exclude) {}
-
-  struct Unit {
-    uint32_t number = 0;
-    std::vector<SourceItem> items;
-  };
-
-  /// Empty `items` at the end.
-  Unit take() {
-    const std::scoped_lock lock(mutex_);
-    Unit unit{.number = units_};
-    while (unit.items.size() < kUnitRecords) {
-      auto item = source_->next();
-      if (!item) break;
-      if (filter_.keep(*item)) unit.items.push_back(std::move(*item));
-    }
-    if (!unit.items.empty()) ++units_;
-    return unit;
-  }
-
-  const KeyFilter& filter() const { return filter_; }
-
- private:
-  std::mutex mutex_;
-  std::unique_ptr<RecordSource> source_;
-  KeyFilter filter_;
-  uint32_t units_ = 0;
-};
-
-/// Tables of all units, in their order.
-struct Units {
-  std::mutex mutex;
-  std::vector<UnitTable> tables;
-  uint64_t reused = 0;
-
-  void put(uint32_t number, UnitTable table, bool was_there) {
-    const std::scoped_lock lock(mutex);
-    if (tables.size() <= number) tables.resize(number + 1);
-    tables[number] = std::move(table);
-    reused += was_there;
-  }
-};
-
-void do_unit(const UnitQueue::Unit& unit, const SampleBuilder& builder, const fs::path& path,
-             Units& units) {
-  const uint64_t hash = records_hash(unit.items);
-  if (auto table = read_unit(path, hash, unit.number)) {
-    units.put(unit.number, std::move(*table), true);
-    return;
-  }
-  std::vector<UnitOutcome> outcomes;
-  for (const SourceItem& item : unit.items) {
-    const auto* record = std::get_if<Record>(&item);
-    outcomes.push_back(record != nullptr ? builder.build(*record)
-                                         : UnitOutcome(std::get<LedgerEntry>(item)));
-  }
-  write_unit(path, hash, outcomes);
-  auto table = read_unit(path, hash, unit.number);
-  if (!table)
-    throw IoError("{}: not read back as it was written; is the disk sound?", path.string());
-  units.put(unit.number, std::move(*table), false);
-}
-
-void do_units(UnitQueue& queue, const SampleBuilder& builder, const PackWorkspace& workspace,
-              const PackRun& run, Units& units) {
-  const int threads = run.threads > 0 ? run.threads : usable_cores();
-  std::atomic<bool> failed = false;
-  parallel_for(static_cast<size_t>(threads), threads, [&](size_t) {
-    try {
-      while (!failed) {
-        const auto unit = queue.take();
-        if (unit.items.empty()) return;
-        do_unit(unit, builder, workspace.unit_path(unit.number), units);
-        if (run.on_rows) run.on_rows(static_cast<int64_t>(unit.items.size()));
-      }
-    } catch (...) {
-      failed = true;
-      throw;
-    }
-  });
-}
-
 /// All samples and bad rows of the units, in source order.
 struct Gathered {
-  std::vector<UnitSample> samples;
+  ShardInput input;
   std::vector<LedgerEntry> bad;
-  std::vector<uint64_t> unit_hashes;
 };
 
-Gathered gather(Units& units) {
+Gathered gather(std::vector<UnitTable> tables) {
   Gathered all;
-  for (UnitTable& table : units.tables) {
-    std::move(table.samples.begin(), table.samples.end(), std::back_inserter(all.samples));
+  for (UnitTable& table : tables) {
+    std::move(table.samples.begin(), table.samples.end(), std::back_inserter(all.input.samples));
     std::move(table.bad.begin(), table.bad.end(), std::back_inserter(all.bad));
-    all.unit_hashes.push_back(table.content_hash);
+    all.input.unit_hashes.push_back(table.content_hash);
   }
   return all;
 }
 
+DuplicateReport duplicates_of(std::span<const UnitSample> samples) {
+  DuplicateFinder finder;
+  for (const UnitSample& s : samples) finder.add(s.row, s.key, s.repeat, s.picture_hashes);
+  return finder.report([&](uint64_t row) {
+    const auto found = std::lower_bound(samples.begin(), samples.end(), row,
+                                        [](const UnitSample& s, uint64_t r) { return s.row < r; });
+    return found == samples.end() ? std::string() : found->key;
+  });
+}
+
+/// What went in is what came out: no row lost, none double.
+void check_complete(const Gathered& all, const RowSet& rows) {
+  RowSet done;
+  for (const UnitSample& sample : all.input.samples) done.add(sample.row, sample.key);
+  for (const LedgerEntry& entry : all.bad) done.add(entry.row, entry.key);
+  if (done == rows) return;
+  throw DataError(
+      "the source gave {} rows (hash {}), {} were packed or listed as bad (hash {}): it changed "
+      "while it was packed; run again",
+      rows.count(), rows.hash(), done.count(), done.hash());
+}
+
 DatasetCounts count(const Gathered& all, uint64_t left_out) {
   DatasetCounts counts;
-  counts.samples = all.samples.size();
-  for (const UnitSample& sample : all.samples) {
+  counts.samples = all.input.samples.size();
+  for (const UnitSample& sample : all.input.samples) {
     counts.tokens += static_cast<uint64_t>(sample.size.tokens);
     counts.images += static_cast<uint64_t>(sample.size.images);
     counts.targets += static_cast<uint64_t>(sample.size.targets);
@@ -137,14 +72,16 @@ DatasetCounts count(const Gathered& all, uint64_t left_out) {
 }
 
 TokenizerEntry copy_tokenizer(const PackOptions& options, const text::Tokenizer& tokenizer,
-                              const fs::path& set) {
+                              PackWorkspace& workspace) {
   const std::string content = read_file(options.tokenizer);
   const auto kind = text::sniff_tokenizer(content);
-  const std::string name =
-      kind == text::TokenizerKind::kSentencePiece ? "tokenizer.model" : "tokenizer.json";
-  write_file_atomic(set / name, content);
+  const std::string scheme = options.tokenizer_scheme.empty()
+                                 ? text::scheme_of_name(options.tokenizer)
+                                 : options.tokenizer_scheme;
+  const std::string name = text::tokenizer_copy_name(kind, scheme);
+  workspace.board().write(workspace.set() / name, content);
   return {std::string(text::tokenizer_kind_name(kind)),
-          describe_file(set, name),
+          describe_file(workspace.set(), name),
           tokenizer.vocab_size(),
           tokenizer.image_id(),
           tokenizer.bos_id(),
@@ -155,28 +92,74 @@ TokenizerEntry copy_tokenizer(const PackOptions& options, const text::Tokenizer&
 PictureEntry pictures_of(const PackOptions& options) {
   if (options.text_only) return {};
   const PictureOptions& p = options.pictures;
-  return {p.geometry, p.filter,
-          p.storage,  p.side,
-          p.patch,    picture_tokens(options),
+  return {p.geometry,
+          p.filter,
+          p.storage,
+          p.side,
+          p.patch,
+          picture_tokens(options),
           has_varied_pictures(options)};
 }
 
-/// Shards, index and ledger into `workspace.set()`; fills the manifest's entries for them.
-void write_set(Gathered& all, const PackOptions& options, const PackRun& run,
-               const PackWorkspace& workspace, DatasetManifest& manifest) {
-  sort_for_shards(all.samples);
-  const auto shards = plan_shards(all.samples, all.unit_hashes, options.shard_bytes);
-  manifest.shards.resize(shards.size());
-  parallel_for(shards.size(), run.threads, [&](size_t i) {
-    write_shard(workspace.set(), shards[i], all.samples,
-                [&](uint32_t unit) { return workspace.unit_path(unit); });
-    manifest.shards[i] = {describe_file(workspace.set(), shards[i].file),
-                          shards[i].end - shards[i].begin};
-  });
-  write_index(workspace.set() / "index.mmi", index_rows(all.samples, shards));
-  write_ledger(workspace.set() / "ledger.jsonl", all.bad);
-  manifest.index = describe_file(workspace.set(), "index.mmi");
-  manifest.ledger = describe_file(workspace.set(), "ledger.jsonl");
+/// Everything but the shards, then the manifest, then the whole set in its place.
+void finish(const Gathered& all, const std::vector<ShardPlan>& plans, DatasetManifest& manifest,
+            PackWorkspace& workspace) {
+  const fs::path& set = workspace.set();
+  write_index(set / "index.mmi", index_rows(all.input, plans));
+  write_ledger(set / "ledger.jsonl", all.bad);
+  manifest.index = describe_file(set, "index.mmi");
+  manifest.ledger = describe_file(set, "ledger.jsonl");
+  workspace.board().write(set / "manifest.json", to_json(manifest).dump(2) + "\n");
+  workspace.publish(files_of(manifest));
+}
+
+/// One task finishes; should it die, another one does. True if it was this one.
+bool finish_or_wait(PackWorkspace& workspace, const std::function<void()>& work) {
+  bool mine = false;
+  poll(
+      "the task that finishes the set", [] { return uint64_t{0}; },
+      [&] {
+        if (workspace.published()) return true;
+        if (!workspace.board().claim("manifest")) return false;
+        mine = true;
+        work();
+        return true;
+      });
+  return mine;
+}
+
+PackResult pack_together(const PackOptions& options, const Json& canonical, const PackRun& run) {
+  PackWorkspace workspace(run.output, canonical, run.dead_after_s);
+  if (workspace.published()) throw IoError("{}: is there by now", run.output.string());
+  const auto tokenizer =
+      text::load_tokenizer(options.tokenizer, {.scheme = options.tokenizer_scheme});
+  const SampleBuilder builder(options, *tokenizer);
+  PackedUnits units = pack_units(options, builder, run, workspace);
+  PackResult result{.units_reused = units.reused, .units = units.tables.size()};
+  Gathered all = gather(std::move(units.tables));
+  check_complete(all, units.rows);
+  check_bad_limit(all.bad, all.input.samples.size(), run.bad_limit);
+  if (all.input.samples.empty()) {
+    throw DataError("{}: no samples in it ({} rows without caption or left out)",
+                    options.source.path.string(), all.bad.size() + units.left_out);
+  }
+  result.manifest.duplicates = to_json(duplicates_of(all.input.samples));
+  sort_for_shards(all.input.samples);
+  all.input.order = options.for_plan.empty() ? order_by_length(all.input.samples.size())
+                                             : order_of_plan(options.for_plan, all.input.samples);
+  const auto plans = plan_shards(all.input, options.shard_bytes);
+  DatasetManifest& manifest = result.manifest;
+  manifest.shards = pack_shards(all.input, plans, run, workspace);
+  manifest.counts = count(all, units.left_out);
+  manifest.source_rows = {units.rows.count(), units.rows.hash()};
+  manifest.tokenizer = copy_tokenizer(options, *tokenizer, workspace);
+  manifest.pictures = pictures_of(options);
+  manifest.chat_template = options.chat_template;
+  manifest.max_length = options.max_length;
+  manifest.options = canonical;
+  result.by_other = !finish_or_wait(workspace, [&] { finish(all, plans, manifest, workspace); });
+  if (result.by_other) manifest = read_manifest(run.output);
+  return result;
 }
 
 }  // namespace
@@ -184,33 +167,15 @@ void write_set(Gathered& all, const PackOptions& options, const PackRun& run,
 PackResult pack_dataset(const PackOptions& options, const PackRun& run) {
   check(options);
   const Json canonical = canonical_options(options);
-  if (already_packed(run.output, canonical)) return {read_manifest(run.output), true, 0, 0};
-  const auto tokenizer = text::load_tokenizer(options.tokenizer);
-  const SampleBuilder builder(options, *tokenizer);
-  UnitQueue queue(options);
-  PackWorkspace workspace(run.output, canonical);
-  Units units;
-  do_units(queue, builder, workspace, run, units);
-  queue.filter().check_all_seen();
-
-  Gathered all = gather(units);
-  check_bad_limit(all.bad, all.samples.size(), run.bad_limit);
-  if (all.samples.empty()) {
-    throw DataError("{}: no samples in it ({} rows without caption or left out)",
-                    options.source.path.string(), all.bad.size() + queue.filter().left_out());
+  if (already_packed(run.output, canonical))
+    return {.manifest = read_manifest(run.output), .was_there = true};
+  try {
+    return pack_together(options, canonical, run);
+  } catch (const std::exception&) {
+    // When the others took this task for dead and finished without it, its files are gone.
+    if (!already_packed(run.output, canonical)) throw;
+    return {.manifest = read_manifest(run.output), .by_other = true};
   }
-  PackResult result{.units_reused = units.reused, .units = units.tables.size()};
-  DatasetManifest& manifest = result.manifest;
-  manifest.counts = count(all, queue.filter().left_out());
-  manifest.tokenizer = copy_tokenizer(options, *tokenizer, workspace.set());
-  manifest.pictures = pictures_of(options);
-  manifest.chat_template = options.chat_template;
-  manifest.max_length = options.max_length;
-  manifest.options = canonical;
-  write_set(all, options, run, workspace, manifest);
-  write_file_atomic(workspace.set() / "manifest.json", to_json(manifest).dump(2) + "\n");
-  workspace.publish(files_of(manifest));
-  return result;
 }
 
 }  // namespace mm::data

@@ -202,6 +202,7 @@ Json canonical_options(const PackOptions& options) {
   Json json;
   json["source"] = source_json(options.source);
   json["tokenizer"] = file_json(options.tokenizer);
+  if (!options.tokenizer_scheme.empty()) json["tokenizer_scheme"] = options.tokenizer_scheme;
   json["template"] = options.chat_template;
   json["text_only"] = options.text_only;
   json["pictures"] = options.text_only ? Json(nullptr) : pictures_json(options.pictures);
@@ -209,6 +210,7 @@ Json canonical_options(const PackOptions& options) {
   json["shard_bytes"] = options.shard_bytes;
   json["ids"] = file_json(options.ids);
   json["exclude"] = file_json(options.exclude);
+  if (!options.for_plan.empty()) json["for_plan"] = file_json(options.for_plan);
   return json;
 }
 

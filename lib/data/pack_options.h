@@ -44,14 +44,16 @@ image::DecodeOptions decode_options_of(const PictureOptions& pictures);
 /// name do not.
 struct PackOptions {
   SourceOptions source;
-  std::filesystem::path tokenizer;      ///< SentencePiece model or tokenizer.json
-  std::string chat_template = "plain";  ///< lib/text
+  std::filesystem::path tokenizer;      ///< any kind that lib/text/tokenizer.h knows
+  std::string tokenizer_scheme;         ///< tiktoken: see text::TokenizerOptions::scheme
+  std::string chat_template = "plain";  ///< name, or definition in TOML (lib/text)
   PictureOptions pictures;
   bool text_only = false;     ///< drop pictures and their marks: texts of an image-text source
   int32_t max_length = 2048;  ///< tokens of a sample, pictures included
   uint64_t shard_bytes = uint64_t{256} << 20;
-  std::filesystem::path ids;      ///< file of keys, one a line: only these records; empty: all
-  std::filesystem::path exclude;  ///< file of keys: not these records
+  std::filesystem::path ids;       ///< file of keys, one a line: only these records; empty: all
+  std::filesystem::path exclude;   ///< file of keys: not these records
+  std::filesystem::path for_plan;  ///< plan file whose order the shards take; empty: by length
 };
 
 /// Throws UsageError naming the option that is impossible and what it may be.

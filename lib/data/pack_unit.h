@@ -25,13 +25,16 @@ struct UnitSample {
   uint32_t unit = 0;
   uint64_t payload_offset = 0;  ///< in the unit's file
   uint32_t payload_bytes = 0;
+  uint32_t payload_crc = 0;              ///< CRC32C
+  uint32_t repeat = 0;                   ///< of the record
+  std::vector<uint64_t> picture_hashes;  ///< as in BuiltSample
 };
 
 /// A unit's file without its payloads.
 struct UnitTable {
   std::vector<UnitSample> samples;
   std::vector<LedgerEntry> bad;
-  uint64_t content_hash = 0;  ///< XXH3 of the whole file: equal for equal content
+  uint64_t content_hash = 0;  ///< XXH3 of the table, checksums included: equal for equal content
 };
 
 using UnitOutcome = std::variant<BuiltSample, LedgerEntry>;
@@ -40,13 +43,29 @@ using UnitOutcome = std::variant<BuiltSample, LedgerEntry>;
 /// not reused.
 uint64_t records_hash(std::span<const SourceItem> items);
 
-/// Writes a unit atomically, with a hash at its end.
-void write_unit(const std::filesystem::path& path, uint64_t records_hash,
-                std::span<const UnitOutcome> outcomes);
+/// Writes a unit's file: payloads as they come, the table at the end, so that memory holds one
+/// sample. Not thread-safe; throws IoError.
+class UnitWriter {
+ public:
+  /// Writes to `aside` until `finish`.
+  explicit UnitWriter(std::filesystem::path aside);
+  void add(const UnitOutcome& outcome);
+  /// Table, fsync, rename to `path`, fsync of its directory; returns the table.
+  UnitTable finish(const std::filesystem::path& path, uint64_t records_hash, uint32_t unit);
+
+ private:
+  std::filesystem::path aside_;
+  File file_;
+  uint64_t offset_ = 0;
+  UnitTable table_;
+};
+
+/// How much of a unit's file is checked: the table alone, or every payload too (reads it all).
+enum class UnitCheck { kTable, kAll };
 
 /// The unit's table, if the file is whole and was made from these records; nothing if it is
-/// missing, damaged or of others: then it is made again. Reads the whole file once.
+/// missing, damaged or of others: then it is made again.
 std::optional<UnitTable> read_unit(const std::filesystem::path& path, uint64_t records_hash,
-                                   uint32_t unit);
+                                   uint32_t unit, UnitCheck check);
 
 }  // namespace mm::data

@@ -1,10 +1,13 @@
 #include "lib/data/pack_workspace.h"
 
-#include <sys/file.h>
-
+#include <chrono>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "lib/base/clock.h"
 #include "lib/base/error.h"
+#include "lib/base/file.h"
 #include "lib/data/dataset_manifest.h"
 #include "lib/data/pack_options.h"
 
@@ -21,32 +24,30 @@ fs::path plain(const fs::path& output) {
 
 fs::path workspace_of(const fs::path& output) { return plain(output).string() + ".partial"; }
 
-File lock_workspace(const fs::path& root) {
-  File lock = File::create(root / "lock", true);
-  if (flock(lock.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    throw UsageError("{}: another mmshard pack is at work there; wait for it, or stop it",
-                     root.string());
-  }
-  return lock;
+/// Renamed first, so that tasks which still look at it see it go at once and make no new files in
+/// it.
+void discard(const fs::path& root) {
+  const fs::path done = root.string() + ".done";
+  std::error_code error;  // what stays is named as what it is and goes next time
+  fs::remove_all(done, error);
+  fs::rename(root, done, error);
+  // Tasks that end together trip over one another here.
+  for (int attempt = 0; attempt < 10 && fs::exists(done, error); ++attempt)
+    fs::remove_all(done, error);
 }
 
-template <typename Unwanted>
-void remove_files(const fs::path& directory, Unwanted unwanted) {
+void remove_others(const fs::path& directory, const std::set<std::string>& files) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (unwanted(entry.path().filename().string())) found.push_back(entry.path());
+    if (!files.contains(entry.path().filename().string())) found.push_back(entry.path());
   }
   for (const fs::path& path : found) fs::remove_all(path);
 }
 
-bool is_half_written(const std::string& name) { return name.find(".tmp") != std::string::npos; }
-
-void check_options(const fs::path& root, const Json& options) {
+/// The first task's options count, whoever else starts at the same moment.
+void check_options(const fs::path& root, TaskBoard& board, const Json& options) {
   const auto path = root / "options.json";
-  if (!fs::exists(path)) {
-    write_file_atomic(path, options.dump(2) + "\n");
-    return;
-  }
+  if (board.write_new(path, options.dump(2) + "\n")) return;
   if (const auto difference = first_difference(read_json_file(path), options)) {
     throw UsageError("{}: begun with other options ({}); finish it with those, or delete it",
                      root.string(), *difference);
@@ -55,32 +56,58 @@ void check_options(const fs::path& root, const Json& options) {
 
 }  // namespace
 
-PackWorkspace::PackWorkspace(const fs::path& output, const Json& options)
+PackWorkspace::PackWorkspace(const fs::path& output, const Json& options, double dead_after_s)
     : output_(plain(output)),
       root_(workspace_of(output)),
+      board_(root_, dead_after_s),
       units_(root_ / "units"),
-      set_(root_ / "set") {
-  fs::create_directories(root_);
-  lock_ = lock_workspace(root_);
-  check_options(root_, options);
-  for (const fs::path& directory : {units_, set_}) {
-    fs::create_directories(directory);
-    remove_files(directory, is_half_written);
-  }
+      set_(root_ / "set"),
+      notes_(root_ / "notes") {
+  check_options(root_, board_, options);
+  for (const fs::path& directory : {units_, set_, notes_}) fs::create_directories(directory);
 }
 
 fs::path PackWorkspace::unit_path(uint32_t unit) const {
   return units_ / fmt::format("unit-{:06}.mmu", unit);
 }
 
+fs::path PackWorkspace::note_path(const std::string& shard) const {
+  return notes_ / (shard + ".json");
+}
+
+bool PackWorkspace::published() const {
+  std::error_code error;
+  return fs::exists(output_ / "manifest.json", error);
+}
+
 void PackWorkspace::publish(const std::set<std::string>& files) {
-  remove_files(set_, [&](const std::string& name) { return !files.contains(name); });
+  remove_others(set_, files);
   fsync_directory(set_);
   std::error_code error;
   fs::rename(set_, output_, error);
-  if (error) throw IoError("{}: cannot rename into place: {}", output_.string(), error.message());
+  if (error && !published())
+    throw IoError("{}: cannot rename into place: {}", output_.string(), error.message());
   fsync_directory(output_.parent_path());
-  fs::remove_all(root_);
+  discard(root_);
+}
+
+void poll(const std::string& what, const std::function<uint64_t()>& progress,
+          const std::function<bool()>& tick) {
+  constexpr double kDeadlineS = 1800;
+  double changed_s = system_clock().monotonic_s();
+  uint64_t last = progress();
+  for (std::chrono::milliseconds pause{10}; !tick();
+       pause = std::min(2 * pause, std::chrono::milliseconds(2000))) {
+    std::this_thread::sleep_for(pause);
+    const double now_s = system_clock().monotonic_s();
+    if (const uint64_t now = progress(); now != last) {
+      last = now;
+      changed_s = now_s;
+    }
+    if (now_s - changed_s > kDeadlineS) {
+      throw IoError("{}: no progress for {:.0f} s; is its machine alive?", what, kDeadlineS);
+    }
+  }
 }
 
 bool already_packed(const fs::path& output, const Json& options) {
@@ -94,7 +121,7 @@ bool already_packed(const fs::path& output, const Json& options) {
     throw UsageError("{}: already packed with other options ({}); give another --out, or delete it",
                      output.string(), *difference);
   }
-  fs::remove_all(workspace_of(output));
+  discard(workspace_of(output));
   return true;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,21 @@ class SampleStore {
   /// One contiguous read. A Failure, with kind and a line that names the place, when the stored
   /// bytes are damaged; then the caller keeps the sample's planned sizes and gives it weight 0.
   virtual Result<Sample> read(uint64_t row) const = 0;
+  /// Several rows, as `read` gives them, in their order; those that lie side by side in one read.
+  virtual std::vector<Result<Sample>> read_many(std::span<const uint32_t> rows) const {
+    std::vector<Result<Sample>> samples;
+    for (const uint32_t row : rows) samples.push_back(read(row));
+    return samples;
+  }
+
+  /// Number of the file that holds a row.
+  virtual uint32_t file_of(uint64_t) const { return 0; }
+  /// Foretells which files will be read in steps [first_step, first_step + size), so that a cache
+  /// can fetch ahead; replaces what was foretold of those and later steps.
+  virtual void expect(uint64_t /*first_step*/,
+                      const std::vector<std::vector<uint32_t>>& /*files_of_steps*/) const {}
+  /// Steps before `step` will not be read any more.
+  virtual void reached(uint64_t /*step*/) const {}
 };
 
 }  // namespace mm::data

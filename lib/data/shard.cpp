@@ -1,5 +1,6 @@
 #include "lib/data/shard.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -12,8 +13,6 @@ namespace mm::data {
 namespace {
 
 constexpr size_t kFlushBytes = size_t{1} << 20;
-
-std::filesystem::path aside(const std::filesystem::path& path) { return path.string() + ".tmp"; }
 
 uint32_t record_crc(uint64_t id, std::string_view payload) {
   const std::string_view head(reinterpret_cast<const char*>(&id), sizeof(id));
@@ -46,8 +45,11 @@ std::string frame_record(uint64_t id, std::string_view payload) {
   return out.take();
 }
 
-ShardWriter::ShardWriter(std::filesystem::path path, uint64_t plan_hash)
-    : path_(std::move(path)), file_(File::create(aside(path_))) {
+ShardWriter::ShardWriter(std::filesystem::path path, uint64_t plan_hash,
+                         std::filesystem::path aside)
+    : path_(std::move(path)),
+      aside_(aside.empty() ? std::filesystem::path(path_.string() + ".tmp") : std::move(aside)),
+      file_(File::create(aside_)) {
   buffer_ = shard_header(plan_hash);
   offset_ = buffer_.size();
 }
@@ -63,6 +65,7 @@ RecordPlace ShardWriter::append(uint64_t id, std::string_view payload) {
 
 void ShardWriter::flush() {
   file_.write(buffer_);
+  hash_.add(buffer_);
   buffer_.clear();
 }
 
@@ -71,7 +74,7 @@ void ShardWriter::finish() {
   file_.sync();
   file_.close();
   std::error_code error;
-  std::filesystem::rename(aside(path_), path_, error);
+  std::filesystem::rename(aside_, path_, error);
   if (error) throw IoError("{}: cannot rename into place: {}", path_.string(), error.message());
   fsync_directory(path_.parent_path());
 }
@@ -97,31 +100,71 @@ ShardReader::ShardReader(const std::filesystem::path& path) : file_(File::open_r
   if (text != shard_header(plan_hash_)) throw DataError("{}: damaged shard header", path.string());
 }
 
-Result<std::string> ShardReader::read(RecordPlace place, uint64_t id) const {
-  const auto failure = [&](const char* kind, std::string detail) {
-    return Failure{kind, fmt::format("{}: record at byte {}: {}", file_.path().string(),
-                                     place.offset, detail)};
-  };
-  if (place.bytes < kRecordHeadBytes || place.offset > size_bytes_ ||
-      place.bytes > size_bytes_ - place.offset) {
-    return failure("truncated",
-                   fmt::format("{} bytes expected, the file has {}", place.bytes, size_bytes_));
-  }
-  std::string record(place.bytes, '\0');
-  file_.read_at(place.offset, std::as_writable_bytes(std::span(record)));
-  ByteReader in(std::as_bytes(std::span(record)), "record");
+bool ShardReader::is_inside(RecordPlace place) const {
+  return place.bytes >= kRecordHeadBytes && place.offset <= size_bytes_ &&
+         place.bytes <= size_bytes_ - place.offset;
+}
+
+Failure ShardReader::failure(const char* kind, RecordPlace place, const std::string& detail) const {
+  return {kind,
+          fmt::format("{}: record at byte {}: {}", file_.path().string(), place.offset, detail)};
+}
+
+Failure ShardReader::outside(RecordPlace place) const {
+  return failure("truncated", place,
+                 fmt::format("{} bytes expected, the file has {}", place.bytes, size_bytes_));
+}
+
+/// The payload, if head and index agree about it.
+Result<std::string> ShardReader::check(std::span<const std::byte> head, std::string payload,
+                                       RecordPlace place, uint64_t id) const {
+  ByteReader in(head, "record");
   const auto length = in.get<uint32_t>();
   const auto crc = in.get<uint32_t>();
   const auto stored_id = in.get<uint64_t>();
   if (length != place.bytes - kRecordHeadBytes) {
-    return failure("length", fmt::format("says {} bytes, the index {}", length,
-                                         place.bytes - kRecordHeadBytes));
+    return failure(
+        "length", place,
+        fmt::format("says {} bytes, the index {}", length, place.bytes - kRecordHeadBytes));
   }
-  record.erase(0, kRecordHeadBytes);
-  if (record_crc(stored_id, record) != crc) return failure("checksum", "checksum mismatch");
+  if (record_crc(stored_id, payload) != crc) return failure("checksum", place, "checksum mismatch");
   if (stored_id != id)
-    return failure("id", fmt::format("holds sample {}, expected {}", stored_id, id));
-  return record;
+    return failure("id", place, fmt::format("holds sample {}, expected {}", stored_id, id));
+  return payload;
+}
+
+Result<std::string> ShardReader::read(RecordPlace place, uint64_t id) const {
+  if (!is_inside(place)) return outside(place);
+  // Head and payload apart: a large payload is not moved to cut the head off.
+  std::array<std::byte, kRecordHeadBytes> head{};
+  std::string payload(place.bytes - kRecordHeadBytes, '\0');
+  file_.read_at(place.offset, head);
+  file_.read_at(place.offset + kRecordHeadBytes, std::as_writable_bytes(std::span(payload)));
+  return check(head, std::move(payload), place, id);
+}
+
+std::vector<Result<std::string>> ShardReader::read_run(std::span<const RecordPlace> places,
+                                                       std::span<const uint32_t> ids) const {
+  std::vector<Result<std::string>> results;
+  if (places.size() == 1) {
+    results.push_back(read(places[0], ids[0]));
+    return results;
+  }
+  if (!std::all_of(places.begin(), places.end(), [&](auto place) { return is_inside(place); })) {
+    for (const RecordPlace& place : places) results.push_back(outside(place));
+    return results;
+  }
+  const uint64_t begin = places.front().offset;
+  std::string run(places.back().offset + places.back().bytes - begin, '\0');
+  file_.read_at(begin, std::as_writable_bytes(std::span(run)));
+  for (size_t i = 0; i < places.size(); ++i) {
+    const uint64_t at = places[i].offset - begin;
+    const auto head = std::as_bytes(std::span(run)).subspan(at, kRecordHeadBytes);
+    results.push_back(check(head,
+                            run.substr(at + kRecordHeadBytes, places[i].bytes - kRecordHeadBytes),
+                            places[i], ids[i]));
+  }
+  return results;
 }
 
 }  // namespace mm::data

@@ -6,13 +6,25 @@
 #include <string>
 #include <vector>
 
+#include "lib/data/dataset_manifest.h"
 #include "lib/data/index.h"
 #include "lib/data/pack_unit.h"
 
 namespace mm::data {
 
-/// One shard to be: samples [begin, end) of the sorted list, which are rows [begin, end) of the
-/// index.
+/// Sorts by tokens, equal lengths by source row: the rows of the index, so the ids of the samples.
+void sort_for_shards(std::vector<UnitSample>& samples);
+
+/// How rows follow one another on disk: by length as in the index, or in the order of a plan.
+struct ShardOrder {
+  std::vector<uint32_t> rows;        ///< a permutation of all rows
+  std::vector<uint64_t> group_ends;  ///< ascending positions in `rows`, the last is its size; a
+                                     ///< group (a pack) stays in one shard. Empty: no groups
+};
+/// Rows as they are.
+ShardOrder order_by_length(size_t rows);
+
+/// One shard to be: positions [begin, end) of the order.
 struct ShardPlan {
   std::string file;
   size_t begin = 0, end = 0;
@@ -20,22 +32,23 @@ struct ShardPlan {
   uint64_t plan_hash = 0;  ///< of what it holds, stored in its header
 };
 
-/// Sorts by tokens, equal lengths by source row, so that neighbours in a shard are of one length.
-void sort_for_shards(std::vector<UnitSample>& samples);
+/// All there is to write shards from.
+struct ShardInput {
+  std::vector<UnitSample> samples;    ///< rows of the index
+  std::vector<uint64_t> unit_hashes;  ///< content hash of each unit
+  ShardOrder order;
+};
 
-/// Cuts the sorted list into shards of about `shard_bytes`; at least one sample each.
-/// `unit_hashes[u]` is the content hash of unit u. Pure.
-std::vector<ShardPlan> plan_shards(std::span<const UnitSample> samples,
-                                   std::span<const uint64_t> unit_hashes, uint64_t shard_bytes);
+/// Cuts the order into shards of about `shard_bytes`; at least one group each. Pure.
+std::vector<ShardPlan> plan_shards(const ShardInput& input, uint64_t shard_bytes);
 
-/// Rows of the index for all shards, in order. Pure.
-std::vector<IndexRow> index_rows(std::span<const UnitSample> samples,
-                                 std::span<const ShardPlan> shards);
+/// Rows of the index for all shards. Pure.
+std::vector<IndexRow> index_rows(const ShardInput& input, std::span<const ShardPlan> shards);
 
-/// Copies the samples of one shard from their units' files. Leaves a file that already holds just
-/// this alone.
-void write_shard(const std::filesystem::path& directory, const ShardPlan& plan,
-                 std::span<const UnitSample> samples,
-                 const std::function<std::filesystem::path(uint32_t)>& unit_path);
+/// Copies the samples of one shard from their units' files into `aside`, then renames to `path`.
+/// Throws DataError naming the unit's file if a payload has changed since it was written.
+ShardEntry write_shard(const std::filesystem::path& path, const std::filesystem::path& aside,
+                       const ShardPlan& plan, const ShardInput& input,
+                       const std::function<std::filesystem::path(uint32_t)>& unit_path);
 
 }  // namespace mm::data

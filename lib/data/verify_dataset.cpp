@@ -6,7 +6,9 @@
 
 #include "lib/base/error.h"
 #include "lib/base/thread_pool.h"
+#include "lib/data/bad_sample_ledger.h"
 #include "lib/data/dataset.h"
+#include "lib/data/row_set.h"
 
 namespace mm::data {
 namespace {
@@ -52,6 +54,20 @@ std::string check_file(const std::filesystem::path& directory, const FileEntry& 
   }
 }
 
+/// Line about rows of the source that are neither sample nor ledger entry, or an empty one.
+std::string check_complete(const Dataset& set) {
+  const SourceRows& promised = set.manifest().source_rows;
+  if (promised.hash.empty()) return {};
+  RowSet there;
+  for (uint64_t i = 0; i < set.rows(); ++i) there.add(set.index().row(i).source_row, set.key(i));
+  for (const LedgerEntry& entry : read_ledger(set.directory() / set.manifest().ledger.file))
+    there.add(entry.row, entry.key);
+  if (there.count() == promised.count && there.hash() == promised.hash) return {};
+  return fmt::format(
+      "manifest.json: the source had {} rows (hash {}), index and ledger hold {} (hash {})",
+      promised.count, promised.hash, there.count(), there.hash());
+}
+
 void check_samples(const Dataset& set, int threads, Problems& problems, uint64_t first_rank) {
   constexpr uint64_t kChunk = 64;
   parallel_for((set.rows() + kChunk - 1) / kChunk, threads, [&](size_t chunk) {
@@ -78,7 +94,9 @@ VerifyReport verify_dataset(const std::filesystem::path& directory, int threads)
   report.files = files.size();
   try {
     const auto set = Dataset::open(directory);
-    check_samples(*set, threads, problems, files.size() + 1);
+    check_samples(*set, threads, problems, files.size() + 2);
+    if (auto line = check_complete(*set); !line.empty())
+      problems.add(files.size() + 1, std::move(line));
     report.samples = set->rows();
   } catch (const DataError& error) {
     problems.add(files.size(), error.what());

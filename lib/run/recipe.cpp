@@ -259,6 +259,43 @@ void read_machine(ConfigTable root, Recipe& recipe) {
        .doc = "share of samples that may fail at read time; above it the run ends"});
 }
 
+/// How data come to the ranks: never what they are.
+void read_data_access(ConfigTable root, Recipe& recipe) {
+  ConfigTable loader = root.table("loader");
+  recipe.loader_max_threads =
+      loader.get_int("max_threads", {.def = 0,
+                                     .min = 0,
+                                     .max = 256,
+                                     .doc = "threads may grow to so many while steps are waited "
+                                            "for; 0: they stay"});
+  recipe.loader_max_prefetch =
+      loader.get_int("max_prefetch", {.def = 0,
+                                      .min = 0,
+                                      .max = 4096,
+                                      .doc = "steps read ahead may grow to so many while steps "
+                                             "are waited for; 0: they stay"});
+  recipe.loader_memory_mib =
+      loader.get_int("memory_mib", {.def = 0,
+                                    .min = 0,
+                                    .max = int64_t{1} << 30,
+                                    .doc = "MiB a rank for steps read ahead, 0: no limit"});
+  ConfigTable data = root.table("data");
+  if (const auto directory = data.find_path(
+          "cache_dir",
+          {.doc = "folder of its own on a disk of the node for copies of shards, fetched in the "
+                  "order of the plan"}))
+    recipe.cache_dir = *directory;
+  recipe.cache_bytes = data.get_int(
+      "cache_bytes", {.def = int64_t{64} << 30,
+                      .min = 1,
+                      .doc = "bytes of cache_dir, for all processes of the node together"});
+  recipe.cache_memory_bytes = data.get_int(
+      "cache_memory_bytes", {.def = 0,
+                             .min = 0,
+                             .doc = "bytes of memory (/dev/shm) for copies of shards, for all "
+                                    "processes of the node together; 0: none"});
+}
+
 void check_stage_names(ConfigTable& root, const std::vector<StageRecipe>& stages) {
   if (stages.empty()) root.fail("stage", "no [[stage]] in the recipe; expected at least one");
   std::set<std::string> names;
@@ -303,6 +340,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
     recipe.init_from = *from;
   recipe.model = read_model(root.table("model"));
   read_machine(root, recipe);
+  read_data_access(root, recipe);
   for (const ConfigTable& stage : root.array_of_tables("stage"))
     recipe.stages.push_back(read_stage(stage));
   check_stage_names(root, recipe.stages);

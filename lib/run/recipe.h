@@ -83,6 +83,10 @@ struct Recipe {
   int64_t checkpoint_keep = 2;
   int64_t log_every = 10;
   int64_t loader_threads = 1, loader_prefetch = 4;
+  int64_t loader_max_threads = 0, loader_max_prefetch = 0;  ///< 0: as they are
+  int64_t loader_memory_mib = 0;                            ///< of steps ahead; 0: no limit
+  std::filesystem::path cache_dir;                          ///< empty: no cache on disk
+  int64_t cache_bytes = 0, cache_memory_bytes = 0;          ///< budgets of a node
   double bad_sample_limit = 0.001;  ///< share of samples that may fail at read time
   std::vector<StageRecipe> stages;
   std::string resolved;   ///< TOML text of every key, defaults included

@@ -8,6 +8,7 @@
 #include "lib/base/log.h"
 #include "lib/optim/grad_norm.h"
 #include "lib/run/batch_tensors.h"
+#include "lib/run/data_access.h"
 #include "lib/run/model_setup.h"
 #include "lib/step/builder.h"
 #include "lib/step/check.h"
@@ -38,6 +39,10 @@ data::LoaderOptions loader_options(const StageInputs& in) {
   options.start_step = static_cast<uint64_t>(in.start_step);
   options.prefetch_steps = static_cast<int>(in.recipe.loader_prefetch);
   options.threads = static_cast<int>(in.recipe.loader_threads);
+  options.max_threads = static_cast<int>(in.recipe.loader_max_threads);
+  options.max_prefetch_steps = static_cast<int>(in.recipe.loader_max_prefetch);
+  options.memory_bytes = static_cast<uint64_t>(in.recipe.loader_memory_mib) << 20;
+  options.pixel_memory = pinned_memory();
   options.augmentation = {
       .seed = in.recipe.seed,
       .shift_pixels = static_cast<int32_t>(stage.augment.shift_pixels),

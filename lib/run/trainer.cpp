@@ -10,6 +10,7 @@
 #include "lib/ckpt/hf_index.h"
 #include "lib/model/flops.h"
 #include "lib/model/hf_load.h"
+#include "lib/run/data_access.h"
 #include "lib/run/gemm_rate.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/run_snapshot.h"
@@ -25,6 +26,7 @@ Trainer::Trainer(const Recipe& recipe, Comm& comm, const TrainOptions& options)
     open_data();
     build();
   });
+  check_same_data(*comm_.control, opened_data(sets_));
   restore();
   all_or_none(*comm_.control, [&] { prepare_directory(); });
   measure_machine();
@@ -33,7 +35,11 @@ Trainer::Trainer(const Recipe& recipe, Comm& comm, const TrainOptions& options)
 Trainer::~Trainer() = default;
 
 void Trainer::open_data() {
-  for (const StageRecipe& stage : recipe_.stages) sets_.push_back(data::Dataset::open(stage.data));
+  for (const StageRecipe& stage : recipe_.stages) {
+    sets_.push_back(data::Dataset::open(stage.data));
+    if (auto tiers = cache_tiers(recipe_); !tiers.empty())
+      sets_.back()->use_cache({.tiers = std::move(tiers)});
+  }
 }
 
 void Trainer::build() {

@@ -40,10 +40,30 @@ TEST_CASE("crc32c: instruction and table agree for every length, alignment and s
   }
 }
 
+TEST_CASE("crc32c: instruction and table agree where lanes begin and end") {
+  const std::string text = ascending(40'000);
+  for (const size_t length :
+       {12'287u, 12'288u, 12'289u, 24'575u, 24'576u, 36'863u, 36'864u, 40'000u}) {
+    for (size_t start = 0; start < std::min<size_t>(3, text.size() - length + 1); ++start) {
+      const std::string_view part = std::string_view(text).substr(start, length);
+      CHECK(mm::crc32c(part, 99) == portable(part, 99));
+    }
+  }
+}
+
 TEST_CASE("crc32c: blocks chain through the seed") {
   const std::string text = ascending(200);
   const std::string_view view = text;
   CHECK(mm::crc32c(view.substr(77), mm::crc32c(view.substr(0, 77))) == mm::crc32c(view));
+}
+
+TEST_CASE("xxh3: parts give the hash of the whole") {
+  const std::string text = ascending(5000);
+  mm::Xxh3Stream stream;
+  for (size_t at = 0; at < text.size(); at += 333)
+    stream.add(std::string_view(text).substr(at, 333));
+  CHECK(stream.hex() == mm::xxh3_128_hex(text));
+  CHECK(mm::Xxh3Stream().hex() == mm::xxh3_128_hex(""));
 }
 
 TEST_CASE("xxh3: reference values of the empty text, and the seed matters") {

@@ -47,3 +47,16 @@ TEST_CASE("bad limit: at the limit is good, above names up to twenty, skipped on
   for (LedgerEntry& entry : skipped) entry.skipped = true;
   CHECK_NOTHROW(check_bad_limit(skipped, 1, 0));
 }
+
+TEST_CASE("ledger kinds: bad and skipped are counted apart, the most frequent comes first") {
+  auto entries = bad(3);
+  entries.push_back({.kind = "corrupt"});
+  entries.push_back({.kind = "bad_json"});
+  entries.push_back({.kind = "no_caption", .skipped = true});
+  CHECK(describe_kinds(count_kinds(entries, false)) == "truncated 3, bad_json 1, corrupt 1");
+  CHECK(describe_kinds(count_kinds(entries, true)) == "no_caption 1");
+  CHECK(describe_kinds({}).empty());
+  CHECK_THROWS_WITH_AS(check_bad_limit(entries, 1, 0.5),
+                       doctest::Contains("the limit is 50 %: truncated 3, bad_json 1, corrupt 1;"),
+                       mm::DataError);
+}

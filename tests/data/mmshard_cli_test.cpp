@@ -42,7 +42,7 @@ TEST_CASE("mmshard pack: says what it made, then that it is there, other options
   const Output first = mmshard(dir, pack);
   CHECK(first.code == 0);
   CHECK(first.out.starts_with("set: 10 samples, 10 pictures, "));
-  CHECK(first.out.ends_with("1 shards; 0 bad, 0 skipped\n"));
+  CHECK(first.out.find("1 shards; 0 bad, 0 skipped\n") != std::string::npos);
   CHECK(first.err.empty());
   const Output again = mmshard(dir, pack + " --json");
   CHECK(again.code == 0);

@@ -98,13 +98,14 @@ TEST_CASE("shard: a pool keeps few files open and reads them all") {
 }
 
 TEST_CASE("C18: records of 3,000,000,000 bytes get 64-bit offsets") {
-  std::vector<UnitSample> samples(3);
+  ShardInput input{std::vector<UnitSample>(3), {1}, order_by_length(3)};
+  std::vector<UnitSample>& samples = input.samples;
   for (uint64_t i = 0; i < 3; ++i) samples[i].row = i;
   samples[0].payload_bytes = samples[1].payload_bytes = 3'000'000'000u - kRecordHeadBytes;
   samples[2].payload_bytes = 14;
-  const auto shards = plan_shards(samples, std::vector<uint64_t>{1}, UINT64_MAX);
+  const auto shards = plan_shards(input, UINT64_MAX);
   REQUIRE(shards.size() == 1);
-  const auto rows = index_rows(samples, shards);
+  const auto rows = index_rows(input, shards);
   CHECK(rows[0].offset == kShardHeaderBytes);
   CHECK(rows[1].offset == kShardHeaderBytes + 3'000'000'000);
   CHECK(rows[2].offset == kShardHeaderBytes + 6'000'000'000);
@@ -133,4 +134,22 @@ TEST_CASE(
     const std::string text = fmt::format("at {}", offset);
     CHECK(reader.read({offset, kRecordHeadBytes + text.size()}, offset).value() == text);
   }
+}
+
+TEST_CASE("shard layout: in another order rows keep their ids, and groups stay in one shard") {
+  ShardInput input{std::vector<UnitSample>(6), {1}, {{5, 0, 3, 1, 4, 2}, {2, 5, 6}}};
+  for (uint64_t i = 0; i < 6; ++i) {
+    input.samples[i].row = i;
+    input.samples[i].payload_bytes = 100 - kRecordHeadBytes;
+  }
+  const auto shards = plan_shards(input, kShardHeaderBytes + 400);
+  REQUIRE(shards.size() == 2);
+  CHECK(shards[0].end == 2);
+  CHECK(shards[1].end == 6);
+  const auto rows = index_rows(input, shards);
+  CHECK(rows[5].shard == 0);
+  CHECK(rows[0].offset == kShardHeaderBytes + 100);
+  CHECK(rows[3].offset == kShardHeaderBytes);
+  CHECK(rows[4].offset == kShardHeaderBytes + 200);
+  for (uint64_t i = 0; i < 6; ++i) CHECK(rows[i].source_row == i);
 }
