@@ -42,7 +42,10 @@ void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layou
     const int32_t tokens = layout.varied ? sample.grids[picture].tokens : layout.patches;
     for (int32_t i = 0; i < tokens; ++i) batch.image_token_index.push_back(begin + i);
   }
-  batch.pixels.insert(batch.pixels.end(), sample.pixels.begin(), sample.pixels.end());
+  // Not insert(): through an allocator of one's own that goes byte by byte.
+  const size_t pixels_before = batch.pixels.size();
+  batch.pixels.resize(pixels_before + sample.pixels.size());
+  std::ranges::copy(sample.pixels, batch.pixels.data() + pixels_before);
   batch.images += size_of(text, sample.grids).images;
   batch.grids.insert(batch.grids.end(), sample.grids.begin(), sample.grids.end());
   batch.cu_seqlens.push_back(first + length);

@@ -82,8 +82,8 @@ void append_file(std::string_view file, const StoredPicture& picture,
 void append_pixels(const StoredPicture& picture, const PictureLayout& layout,
                    std::vector<uint8_t>& pixels) {
   if (picture.grid.has_value() != layout.varied) {
-    throw DataError("picture {} a grid in a set of {} pictures",
-                    picture.grid ? "with" : "without", layout.varied ? "varied" : "equal");
+    throw DataError("picture {} a grid in a set of {} pictures", picture.grid ? "with" : "without",
+                    layout.varied ? "varied" : "equal");
   }
   if (!layout.varied && (picture.width != layout.width || picture.height != layout.height)) {
     throw DataError("picture of {}x{}, the data set has {}x{}", picture.width, picture.height,
@@ -93,7 +93,9 @@ void append_pixels(const StoredPicture& picture, const PictureLayout& layout,
     throw DataError("picture stored as a latent tensor; this version trains on pixels");
   }
   if (picture.codec == PictureCodec::kRaw) {
-    pixels.insert(pixels.end(), picture.bytes.begin(), picture.bytes.end());
+    // As bytes of the vector's own type, so that they are copied as a block.
+    const auto* bytes = reinterpret_cast<const uint8_t*>(picture.bytes.data());
+    pixels.insert(pixels.end(), bytes, bytes + picture.bytes.size());
     return;
   }
   for (const std::string_view file : split_tiles(picture.bytes, picture.tiles()))

@@ -1,7 +1,6 @@
 #include "tools/bench_load/limits.h"
 
 #include "lib/base/file.h"
-#include "lib/data/pixel_memory.h"
 #include "lib/data/sample.h"
 #include "lib/data/shard.h"
 #include "lib/image/decode.h"
@@ -43,7 +42,7 @@ Row load_files(const std::filesystem::path& folder, int32_t side, int repeat) {
   const auto pictures = pictures_below(folder);
   const image::Preparation preparation{.geometry = image::Geometry::kCrop, .side = side};
   uint64_t bytes = 0;
-  data::PixelVector batch;
+  std::vector<uint8_t> batch;
   row.spent = spend([&] {
     for (int i = 0; i < repeat; ++i) {
       for (const auto& path : pictures) {
