@@ -5,6 +5,7 @@
 
 #include "lib/base/config.h"
 #include "lib/base/error.h"
+#include "lib/data/plan_file.h"
 
 namespace mm::run {
 namespace {
@@ -354,6 +355,7 @@ Json resume_contract(const Recipe& r) {
   const auto& v = r.model.vision;
   const auto& l = r.model.language;
   Json json{{"run.seed", r.seed},
+            {"plan.version", data::kPlannerVersion},
             {"model.from", r.model.from.string()},
             {"model.image_norm", {r.model.normalise.mean, r.model.normalise.std}},
             {"model.vision",
