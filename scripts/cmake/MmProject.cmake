@@ -41,7 +41,7 @@ target_include_directories(mm_flags INTERFACE "${CMAKE_SOURCE_DIR}")
 target_link_libraries(mm_flags INTERFACE Threads::Threads fmt::fmt)
 if(MM_SANITIZE)
   # Instrumented code makes g++ 12 warn about library headers ("maybe uninitialized"); the plain build is the one whose warnings are errors.
-  target_compile_options(mm_flags INTERFACE -fsanitize=${MM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1 -g1 -Wno-error)
+  target_compile_options(mm_flags INTERFACE -fsanitize=${MM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O0 -g1 -Wno-error)
   target_link_options(mm_flags INTERFACE -fsanitize=${MM_SANITIZE})
 endif()
 
