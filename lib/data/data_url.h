@@ -5,8 +5,7 @@
 
 namespace mm::data {
 
-/// RFC 4648 base 64, with or without padding; line ends and blanks are skipped. Nothing for any
-/// other character or an impossible length.
+/// mm::decode_base64 of text that may hold line ends and blanks, which are skipped.
 std::optional<std::string> decode_base64(std::string_view text);
 
 /// Content of "data:[type][;...];base64,..." Nothing if it is not one (percent-encoded ones are

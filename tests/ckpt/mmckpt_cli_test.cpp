@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "lib/base/file.h"
+#include "lib/base/json.h"
 #include "lib/ckpt/layout.h"
 #include "tests/ckpt/raw_safetensors.h"
 #include "tests/ckpt/temp_dir.h"
@@ -74,4 +76,31 @@ TEST_CASE("mmckpt: usage errors are 2, an absent path is 74, help is 0") {
   const Run help = mmckpt("verify --help");
   CHECK(help.exit_code == 0);
   CHECK(help.output.find("Examples:") != std::string::npos);
+}
+
+TEST_CASE("mmckpt convert: one line or one JSON object on stdout; what exists already is refused") {
+  const TempDir dir;
+  std::filesystem::create_directory(dir / "in");
+  const auto values = mm::ckpt::test::floats({1, 2});
+  const std::vector<mm::ckpt::TensorSource> tensors = {
+      {"w", mm::ckpt::DType::kF32, {2}, values, {}}};
+  mm::ckpt::write_safetensors(dir / "in/model.safetensors", tensors);
+  mm::write_file_atomic(dir / "in/config.json", R"({"model_type": "x"})");
+  const std::string in = (dir / "in").string(), own = (dir / "own").string(),
+                    out = (dir / "out").string();
+  const Run there = mmckpt("convert " + in + " " + own + " --to own");
+  CHECK(there.exit_code == 0);
+  CHECK(there.output == own + ": 1 tensors, 8 B in 1 file\n");
+  const Run back = mmckpt("convert " + own + " " + out + " --dtype bf16 --json");
+  CHECK(back.exit_code == 0);
+  CHECK(mm::Json::parse(back.output) == mm::Json{{"schema", 1},
+                                                 {"out", out},
+                                                 {"tensors", 1},
+                                                 {"files", 1},
+                                                 {"bytes", 4},
+                                                 {"notes", mm::Json::array()}});
+  const Run again = mmckpt("convert " + in + " " + out, kStderr);
+  CHECK(again.exit_code == 2);
+  CHECK(again.output ==
+        "mmckpt: error: " + out + ": exists already; choose another name or remove it\n");
 }
