@@ -1,0 +1,23 @@
+#pragma once
+#include <vector>
+
+#include "lib/base/config.h"
+#include "lib/run/recipe.h"
+
+// One reader a file for the tables of a recipe; read_recipe (recipe.h) puts them together. A key's
+// default, range and meaning stand where it is read: docs/recipes.md is made from them.
+namespace mm::run::detail {
+
+/// [model], with its sizes or the directory they come from.
+ModelRecipe read_model(ConfigTable table);
+
+/// One [[stage]].
+StageRecipe read_stage(ConfigTable table);
+
+/// [precision], [comm], [checkpoint] and [loader]: what the machine decides.
+void read_machine(ConfigTable root, Recipe& recipe);
+
+/// [loader] and [data]: how data come to the ranks, never what they are.
+void read_data_access(ConfigTable root, Recipe& recipe);
+
+}  // namespace mm::run::detail
