@@ -30,7 +30,7 @@ enum class Placement { kWhole, kSplit, kPartial };
 enum class Part { kVision, kProjector, kLanguage };
 const char* part_name(Part part);
 
-enum class Init { kNormal, kZeros, kOnes, kXavierUniform };
+enum class Init { kNormal, kZeros, kOnes, kXavierUniform, kFanInUniform };
 
 /// A parameter as its block declares it.
 struct ParamSpec {
@@ -44,6 +44,13 @@ struct ParamSpec {
 };
 
 /// Read access to the compute copies of parameters; reached by handle so that storage may come and
+/// A low-rank addition to the weight W [out, in] of a linear layer (lib/model/lora.h): the layer
+/// multiplies with W + scale * b a. `a` [rank, in], `b` [out, rank].
+struct Adapter {
+  ParamId base = -1, a = -1, b = -1;
+  double scale = 1;
+};
+
 /// go below autograd.
 class ParamView {
  public:
@@ -51,6 +58,8 @@ class ParamView {
   /// The leaf that autograd sees: requires_grad iff trainable. Valid until the segment returns.
   virtual at::Tensor get(ParamId id) const = 0;
 };
+  /// What linear layers add to weight `id`; null: nothing.
+  virtual const Adapter* adapter(ParamId /*id*/) const { return nullptr; }
 
 /// Where parameter gradients leave: fp32 (float64 in float64 runs) accumulation. Never `.grad`.
 class GradSink {
@@ -76,7 +85,8 @@ struct SegmentCost {
   double forward_flops = 0;
   double attention_flops =
       0;  ///< part of forward_flops without weights: its backward costs 2x whatever is frozen
-  double saved_bytes = 0;  ///< activations kept for the backward
+  double saved_bytes = 0;    ///< activations kept for the backward
+  double adapter_flops = 0;  ///< part of forward_flops in adapters, whose weights are trained
 };
 
 /// Local computation, no communication. Inputs arrive detached; outputs leave detached.
@@ -115,7 +125,11 @@ struct Model {
   std::vector<std::string> slots;
   std::vector<ParamSpec> params;
   std::vector<Block> blocks;
-  Slot loss_slot = -1;    ///< scalar sum of target losses
+  std::vector<Adapter> adapters;  ///< of lib/model/lora.h, in the order of their base weights
+  Slot loss_slot = -1;            ///< scalar sum of weighted target losses
+  /// [samples] float64, written by the head: sum of each sample's target losses, unweighted, without
+  /// a gradient.
+  Slot sample_losses_slot = -1;
   Slot logits_slot = -1;  ///< [tokens, vocab], written by the head only when Batch::want_logits
 
   Slot add_slot(std::string name);

@@ -16,7 +16,8 @@ struct ModelFlops {
 
 /// Sums the segments' costs. Backward: a product costs its forward once for the gradient of its
 /// input, if something below is trained, and once for that of its weights, if they are trained;
-/// attention costs 2x where any gradient passes. Frozen prefixes cost nothing.
+/// attention and trained adapters cost 2x where any gradient passes; a frozen weight below an
+/// adapter costs no gradient of its own. Frozen prefixes cost nothing.
 ModelFlops model_flops(const Model& model, const Sizes& sizes, const std::vector<bool>& trainable);
 
 /// Sizes of one micro-batch, summed field by field over several (patches stay).

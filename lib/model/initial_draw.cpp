@@ -21,6 +21,14 @@ double xavier_bound(const ParamSpec& spec) {
   return std::sqrt(6.0 / static_cast<double>((spec.shape[0] + spec.shape[1]) * receptive));
 }
 
+double fan_in_bound(const ParamSpec& spec) {
+  MM_CHECK(spec.shape.size() >= 2, "{}: fan-in initialisation needs two dimensions, it has {}",
+           spec.name, spec.shape.size());
+  double inputs = 1;
+  for (size_t d = 1; d < spec.shape.size(); ++d) inputs *= static_cast<double>(spec.shape[d]);
+  return 1 / std::sqrt(inputs);
+}
+
 /// out[i] = value(i) for all i, in chunks on all cores.
 template <typename T, typename Value>
 void fill_all(T* out, int64_t count, const Value& value) {
@@ -46,6 +54,7 @@ void fill_tensor(const at::Tensor& out, const Value& value) {
 InitialDraw::InitialDraw(const ParamSpec& spec, uint64_t seed)
     : spec_(spec), stream_(Philox(seed, "init").child(spec.name)) {
   if (spec.init == Init::kXavierUniform) bound_ = xavier_bound(spec);
+  if (spec.init == Init::kFanInUniform) bound_ = fan_in_bound(spec);
 }
 
 double InitialDraw::at(int64_t element) const {
@@ -58,6 +67,7 @@ double InitialDraw::at(int64_t element) const {
     case Init::kOnes:
       return 1.0;
     case Init::kXavierUniform:
+    case Init::kFanInUniform:
       return bound_ * (2.0 * stream_.uniform(index) - 1.0);
   }
   throw InternalError("{}: initialiser {} is unknown", spec_.name, static_cast<int>(spec_.init));

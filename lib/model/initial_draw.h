@@ -15,10 +15,12 @@ namespace mm::model {
 ///   kNormal         init_std * N(0, 1)
 ///   kXavierUniform  U(-a, a), a = sqrt(6 / (fan_in + fan_out)); shape [out, in, ...], what follows
 ///   `in` multiplies both fans
+///   kFanInUniform   U(-a, a), a = 1 / sqrt(fan_in): the default of linear layers in torch, and of
+///   the first matrix of a low-rank pair
 ///   kZeros, kOnes
 class InitialDraw {
  public:
-  /// Throws InternalError for kXavierUniform with fewer than two dimensions.
+  /// Throws InternalError for kXavierUniform and kFanInUniform with fewer than two dimensions.
   InitialDraw(const ParamSpec& spec, uint64_t seed);
 
   /// `element`: row-major index into the full tensor. Thread-safe.
@@ -36,7 +38,7 @@ class InitialDraw {
  private:
   const ParamSpec& spec_;
   Philox stream_;
-  double bound_ = 0;  ///< a of kXavierUniform
+  double bound_ = 0;  ///< a of the uniform draws
 };
 
 }  // namespace mm::model

@@ -1,6 +1,5 @@
 #pragma once
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/linear.h>
 
 #include "lib/model/block.h"
 
@@ -12,11 +11,9 @@ struct Linear {
   ParamId bias = -1;
 };
 
-/// x [..., in] -> x W^T + b [..., out]. With a frozen weight autograd keeps no x.
-inline at::Tensor apply(const Linear& layer, const ParamView& params, const at::Tensor& x) {
-  const at::Tensor bias = layer.bias >= 0 ? params.get(layer.bias) : at::Tensor();
-  return at::linear(x, params.get(layer.weight), bias);
-}
+/// x [..., in] -> x W^T + b [..., out], plus the low-rank product of the weight's adapter if
+/// `params` knows one. With a frozen weight and no adapter autograd keeps no x.
+at::Tensor apply(const Linear& layer, const ParamView& params, const at::Tensor& x);
 
 /// Appends the ids that exist.
 inline void append_params(std::vector<ParamId>& list, const Linear& layer) {
