@@ -43,7 +43,6 @@ struct ParamSpec {
   int split_dim = -1;      ///< dimension that the tensor axis splits, -1: whole
 };
 
-/// Read access to the compute copies of parameters; reached by handle so that storage may come and
 /// A low-rank addition to the weight W [out, in] of a linear layer (lib/model/lora.h): the layer
 /// multiplies with W + scale * b a. `a` [rank, in], `b` [out, rank].
 struct Adapter {
@@ -51,15 +50,16 @@ struct Adapter {
   double scale = 1;
 };
 
+/// Read access to the compute copies of parameters; reached by handle so that storage may come and
 /// go below autograd.
 class ParamView {
  public:
   virtual ~ParamView() = default;
   /// The leaf that autograd sees: requires_grad iff trainable. Valid until the segment returns.
   virtual at::Tensor get(ParamId id) const = 0;
-};
   /// What linear layers add to weight `id`; null: nothing.
   virtual const Adapter* adapter(ParamId /*id*/) const { return nullptr; }
+};
 
 /// Where parameter gradients leave: fp32 (float64 in float64 runs) accumulation. Never `.grad`.
 class GradSink {
@@ -77,6 +77,9 @@ struct SegmentContext {
   const ParamView& params;
   const Batch& batch;
   KvCache* kv_cache = nullptr;  ///< set in generation only: keys and values of earlier tokens
+
+  /// The same with other parameters.
+  SegmentContext with(const ParamView& other) const { return {other, batch, kv_cache}; }
 };
 
 /// FLOPs (2 per multiply-add) and bytes of one segment for a micro-batch of the given sizes;
@@ -126,10 +129,7 @@ struct Model {
   std::vector<ParamSpec> params;
   std::vector<Block> blocks;
   std::vector<Adapter> adapters;  ///< of lib/model/lora.h, in the order of their base weights
-  Slot loss_slot = -1;            ///< scalar sum of weighted target losses
-  /// [samples] float64, written by the head: sum of each sample's target losses, unweighted, without
-  /// a gradient.
-  Slot sample_losses_slot = -1;
+  Slot loss_slot = -1;            ///< scalar sum of target losses
   Slot logits_slot = -1;  ///< [tokens, vocab], written by the head only when Batch::want_logits
 
   Slot add_slot(std::string name);
