@@ -78,20 +78,19 @@ void drop_tokens(const Augmentation& augmentation, uint64_t epoch, uint64_t samp
   }
 }
 
-void augment_sample(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
-                    const PictureLayout& layout, Sample& sample) {
+void augment_pictures(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
+                      const PictureLayout& layout, std::span<uint8_t> pixels) {
   if (!augmentation.enabled()) return;
   if (layout.varied) {
     throw UsageError(
         "random changes of pictures need one tile a picture; this data set has pictures of several "
         "tiles or sizes");
   }
-  const size_t picture_bytes =
-      size_t{3} * static_cast<size_t>(layout.height) * static_cast<size_t>(layout.width);
-  for (size_t i = 0; i < sample.text.image_begin.size(); ++i) {
+  const size_t picture_bytes = layout.pixel_bytes();
+  for (size_t i = 0; (i + 1) * picture_bytes <= pixels.size() && picture_bytes > 0; ++i) {
     const auto change = draw_change(augmentation, epoch, sample_id, static_cast<uint32_t>(i));
     apply_change(change, layout.height, layout.width,
-                 std::span(sample.pixels).subspan(i * picture_bytes, picture_bytes));
+                 pixels.subspan(i * picture_bytes, picture_bytes));
   }
 }
 

@@ -46,9 +46,9 @@ void apply_change(const PictureChange& change, int32_t height, int32_t width,
 void drop_tokens(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
                  const SampleText& text, std::span<int32_t> tokens);
 
-/// All pictures of a sample. Throws UsageError in a set of varied pictures, whose tiles belong
-/// together.
-void augment_sample(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
-                    const PictureLayout& layout, Sample& sample);
+/// All pictures of a sample, `pixels` [pictures, height, width, 3] of `layout`. Throws UsageError
+/// in a set of varied pictures, whose tiles belong together.
+void augment_pictures(const Augmentation& augmentation, uint64_t epoch, uint64_t sample_id,
+                      const PictureLayout& layout, std::span<uint8_t> pixels);
 
 }  // namespace mm::data

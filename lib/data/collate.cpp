@@ -1,6 +1,7 @@
 #include "lib/data/collate.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "lib/base/error.h"
 
@@ -8,27 +9,35 @@ namespace mm::data {
 namespace {
 
 void append_targets(const SampleText& text, MicroBatch& batch) {
-  const std::vector<int32_t> labels = labels_of(text);
-  for (size_t i = 0; i < labels.size(); ++i) {
-    const int32_t target = i + 1 < labels.size() ? labels[i + 1] : kIgnore;
-    batch.targets.push_back(target);
-    batch.target_count += target != kIgnore;
+  const size_t first = batch.targets.size();
+  batch.targets.resize(first + text.tokens.size(), kIgnore);
+  for (const TokenSpan& span : text.trainable) {
+    for (uint32_t i = std::max(span.begin, 1u); i < span.end; ++i) {
+      batch.targets[first + i - 1] = text.tokens[i];
+      ++batch.target_count;
+    }
   }
+}
+
+void append_count(int32_t begin, int32_t count, std::vector<int32_t>& to) {
+  const size_t before = to.size();
+  to.resize(before + static_cast<size_t>(count));
+  std::iota(to.begin() + static_cast<ptrdiff_t>(before), to.end(), begin);
 }
 
 }  // namespace
 
-MicroBatch empty_micro_batch(const PictureLayout& layout, std::pmr::memory_resource* memory) {
+MicroBatch empty_micro_batch(const PictureLayout& layout, const PixelAllocator<uint8_t>& memory) {
   MicroBatch batch;
-  if (memory != nullptr) batch.pixels = PixelVector(PixelAllocator<uint8_t>(memory));
+  batch.pixels = PixelVector(memory);
   batch.cu_seqlens = {0};
   batch.height = layout.height;
   batch.width = layout.width;
   return batch;
 }
 
-void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layout,
-                   MicroBatch& batch) {
+void append_text(const Sample& sample, uint64_t id, const PictureLayout& layout,
+                 MicroBatch& batch) {
   const SampleText& text = sample.text;
   MM_CHECK(sample.grids.size() == (layout.varied ? text.image_begin.size() : 0),
            "{} grids for {} pictures", sample.grids.size(), text.image_begin.size());
@@ -36,16 +45,12 @@ void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layou
   const auto length = static_cast<int32_t>(text.tokens.size());
   batch.tokens.insert(batch.tokens.end(), text.tokens.begin(), text.tokens.end());
   append_targets(text, batch);
-  for (int32_t i = 0; i < length; ++i) batch.positions.push_back(i);
+  append_count(0, length, batch.positions);
   for (size_t picture = 0; picture < text.image_begin.size(); ++picture) {
     const int32_t begin = first + static_cast<int32_t>(text.image_begin[picture]);
-    const int32_t tokens = layout.varied ? sample.grids[picture].tokens : layout.patches;
-    for (int32_t i = 0; i < tokens; ++i) batch.image_token_index.push_back(begin + i);
+    append_count(begin, layout.varied ? sample.grids[picture].tokens : layout.patches,
+                 batch.image_token_index);
   }
-  // Not insert(): through an allocator of one's own that goes byte by byte.
-  const size_t pixels_before = batch.pixels.size();
-  batch.pixels.resize(pixels_before + sample.pixels.size());
-  std::ranges::copy(sample.pixels, batch.pixels.data() + pixels_before);
   batch.images += size_of(text, sample.grids).images;
   batch.grids.insert(batch.grids.end(), sample.grids.begin(), sample.grids.end());
   batch.cu_seqlens.push_back(first + length);
@@ -53,12 +58,20 @@ void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layou
   batch.attention_pairs += 0.5 * length * (length + 1.0);
 }
 
+void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layout,
+                   MicroBatch& batch) {
+  // Not insert(): through an allocator of one's own that goes byte by byte.
+  const size_t before = batch.pixels.size();
+  batch.pixels.resize(before + sample.pixels.size());
+  std::ranges::copy(sample.pixels, batch.pixels.data() + before);
+  append_text(sample, id, layout, batch);
+}
+
 Sample stand_in(const SampleSize& size, const PictureLayout& layout) {
   Sample sample;
   const auto images = static_cast<size_t>(size.images);
   sample.text.tokens.assign(static_cast<size_t>(size.tokens), 0);
-  sample.pixels.assign(
-      images * static_cast<size_t>(layout.height) * static_cast<size_t>(layout.width) * 3, 0);
+  sample.pixels.assign(images * layout.pixel_bytes(), 0);
   if (layout.varied) {
     // Its grids are unknown: as many single tiles, which no token stands for.
     sample.text.image_begin.assign(images, 0);
@@ -87,6 +100,21 @@ void set_tile_size(MicroBatch& batch) {
   batch.height = equal ? first.height : 0;
 }
 
+size_t pixel_bytes(const Sample& sample, const PictureLayout& layout) {
+  if (!layout.varied) return sample.text.image_begin.size() * layout.pixel_bytes();
+  size_t bytes = 0;
+  for (const PictureGrid& grid : sample.grids) bytes += grid.pixel_bytes();
+  return bytes;
+}
+
+/// The stand-in for a row that could not be read; its pixels go in at `place`.
+Sample put_stand_in(const SampleSize& size, const PictureLayout& layout, size_t place,
+                    PixelVector& pixels) {
+  Sample blank = stand_in(size, layout);
+  pixels.insert(pixels.begin() + static_cast<ptrdiff_t>(place), blank.pixels.size(), uint8_t{0});
+  return blank;
+}
+
 }  // namespace
 
 Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
@@ -94,30 +122,31 @@ Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, 
   const PictureLayout layout = store.pictures();
   const auto& [augmentation, epoch, memory] = options;
   Assembled result{empty_micro_batch(layout, memory), {}};
-  result.batch.pixels.reserve(static_cast<size_t>(pack.images) *
-                              static_cast<size_t>(layout.height) *
-                              static_cast<size_t>(layout.width) * 3);
-  std::vector<Result<Sample>> samples = store.read_many(pack.samples);
+  MicroBatch& batch = result.batch;
+  batch.pixels.reserve(static_cast<size_t>(pack.images) * layout.pixel_bytes());
+  std::vector<Result<Sample>> samples = store.read_pack(pack.samples, batch.pixels);
+  size_t pixel = 0;  // where this sample's begin
   for (size_t i = 0; i < samples.size(); ++i) {
     const uint32_t id = pack.samples[i];
-    Result<Sample>& sample = samples[i];
-    if (!sample) {
-      const Failure& failure = sample.failure();
+    if (!samples[i]) {
+      const Failure& failure = samples[i].failure();
       result.bad.push_back({id, std::string(store.key(id)), failure.kind, failure.message});
-      append_sample(stand_in(sizes[id], layout), id, layout, result.batch);
-      continue;
+      samples[i] = put_stand_in(sizes[id], layout, pixel, batch.pixels);
     }
-    augment_sample(augmentation, epoch, id, layout, *sample);
-    const size_t first = result.batch.tokens.size();
-    append_sample(*sample, id, layout, result.batch);
-    drop_tokens(augmentation, epoch, id, sample->text,
-                std::span(result.batch.tokens).subspan(first));
+    const Sample& sample = *samples[i];
+    const size_t bytes = pixel_bytes(sample, layout), first = batch.tokens.size();
+    if (augmentation.enabled())
+      augment_pictures(augmentation, epoch, id, layout,
+                       std::span(batch.pixels).subspan(pixel, bytes));
+    append_text(sample, id, layout, batch);
+    drop_tokens(augmentation, epoch, id, sample.text, std::span(batch.tokens).subspan(first));
+    pixel += bytes;
   }
-  set_tile_size(result.batch);
-  const auto tokens = static_cast<int64_t>(result.batch.tokens.size());
-  MM_CHECK(tokens == pack.tokens && result.batch.images == pack.images,
-           "pack of {} tokens, {} images planned; {}, {} read", pack.tokens, pack.images, tokens,
-           result.batch.images);
+  set_tile_size(batch);
+  const auto tokens = static_cast<int64_t>(batch.tokens.size());
+  MM_CHECK(tokens == pack.tokens && batch.images == pack.images && pixel == batch.pixels.size(),
+           "pack of {} tokens, {} images planned; {}, {}, {} of {} bytes read", pack.tokens,
+           pack.images, tokens, batch.images, pixel, batch.pixels.size());
   return result;
 }
 

@@ -16,10 +16,12 @@ namespace mm::data {
 void append_sample(const Sample& sample, uint64_t id, const PictureLayout& layout,
                    MicroBatch& batch);
 
-/// An empty micro-batch, cu_seqlens {0}.
-/// Pixels will come from `memory`; null: the heap.
+/// The same without the pixels, which the caller has put at the end of the batch's.
+void append_text(const Sample& sample, uint64_t id, const PictureLayout& layout, MicroBatch& batch);
+
+/// An empty micro-batch, cu_seqlens {0}. Its pixels will come from `memory`.
 MicroBatch empty_micro_batch(const PictureLayout& layout,
-                             std::pmr::memory_resource* memory = nullptr);
+                             const PixelAllocator<uint8_t>& memory = {});
 
 /// A sample of the planned sizes and weight 0, for one whose stored bytes are damaged: placeholders
 /// first, then token 0, no trainable token, black pictures. In a set of varied pictures no token
@@ -40,11 +42,11 @@ struct Assembled {
 struct AssembleOptions {
   Augmentation augmentation;
   uint64_t epoch = 0;
-  std::pmr::memory_resource* pixel_memory = nullptr;  ///< null: the heap
+  PixelAllocator<uint8_t> pixel_memory;
 };
 
-/// Reads and collates one pack, in the pack's order. `sizes` are the planned ones. Thread-safe.
-/// Throws IoError.
+/// Reads and collates one pack, in the pack's order; the store puts pixels straight into the batch.
+/// `sizes` are the planned ones. Thread-safe. Throws IoError.
 Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
                    const AssembleOptions& options = {});
 

@@ -1,23 +1,30 @@
 #pragma once
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "lib/base/error.h"
 #include "lib/data/dataset_manifest.h"
 #include "lib/data/index.h"
 #include "lib/data/node_cache.h"
+#include "lib/data/row_marks.h"
 #include "lib/data/sample_store.h"
 #include "lib/data/shard_pool.h"
 
 namespace mm::data {
 
+/// When the checksum of a stored sample is computed: at every read, or at the first read of this
+/// process from each copy. Everything else (sizes, tokens, whole pictures) is checked at every
+/// read.
+enum class VerifyReads { kEvery, kFirst };
+
 /// A packed data set, opened for reading. Opening reads manifest and index only and verifies both:
 /// hashes, that each shard file is there with the stated size, that every row lies in its shard and
 /// its sizes are possible. Sample bytes are verified when read (CRC32C), or all at once by
-/// `verify_dataset`. Thread-safe.
+/// `verify_dataset`. Shards are mapped: pixels go from the page cache to their batch in one copy,
+/// or are decoded into it. Thread-safe.
 class Dataset final : public SampleStore {
  public:
   /// Throws DataError naming file, what was expected and found; IoError.
@@ -28,7 +35,8 @@ class Dataset final : public SampleStore {
   std::string_view key(uint64_t row) const override { return index_.key(row); }
   PictureLayout pictures() const override;
   Result<Sample> read(uint64_t row) const override;
-  std::vector<Result<Sample>> read_many(std::span<const uint32_t> rows) const override;
+  std::vector<Result<Sample>> read_pack(std::span<const uint32_t> rows,
+                                        PixelVector& pixels) const override;
   uint32_t file_of(uint64_t row) const override { return index_.place(row).shard; }
   void expect(uint64_t first_step,
               const std::vector<std::vector<uint32_t>>& files_of_steps) const override;
@@ -37,6 +45,8 @@ class Dataset final : public SampleStore {
   /// Reads through copies on this node from here on. Before any other thread uses the set. Throws
   /// as NodeCache does.
   void use_cache(NodeCacheOptions options);
+  /// Before any other thread uses the set. Default: every.
+  void verify_reads(VerifyReads when) { verify_ = when; }
   /// Null without one.
   const NodeCache* cache() const { return cache_.get(); }
 
@@ -49,12 +59,15 @@ class Dataset final : public SampleStore {
  private:
   Dataset(std::filesystem::path directory, DatasetManifest manifest);
   void check_rows() const;
-  std::vector<Result<std::string>> read_run(std::span<const uint32_t> rows) const;
-  Result<Sample> to_sample(uint64_t row, const Result<std::string>& payload) const;
+  struct Viewed;
+  std::vector<Viewed> view_pack(std::span<const uint32_t> rows) const;
+  void view_run(std::span<const uint32_t> run, std::span<const size_t> places,
+                std::vector<Viewed>& viewed) const;
+  std::vector<Result<std::string_view>> look(const ShardReader& shard,
+                                             std::span<const uint32_t> run, RowMarks& seen) const;
+  Result<Sample> sample_of(uint64_t row, const Viewed& viewed, PixelVector& pixels) const;
+  Sample decode(uint64_t row, std::string_view payload, PixelVector& pixels) const;
   Failure corrupt(uint64_t row, const DataError& error) const;
-  void read_into(std::span<const uint32_t> run, std::span<const size_t> places,
-                 std::vector<std::optional<Result<Sample>>>& samples) const;
-  Sample decode(uint64_t row, std::string_view payload) const;
 
   std::filesystem::path directory_;
   DatasetManifest manifest_;
@@ -62,6 +75,8 @@ class Dataset final : public SampleStore {
   std::string fingerprint_;
   mutable ShardPool shards_;
   std::unique_ptr<NodeCache> cache_;
+  VerifyReads verify_ = VerifyReads::kEvery;
+  mutable RowMarks seen_, seen_in_cache_;  ///< rows that were fetched and verified once
 };
 
 }  // namespace mm::data

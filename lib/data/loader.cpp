@@ -47,6 +47,7 @@ uint64_t bytes_of(const MicroBatch& batch) {
 Loader::Loader(const SampleStore& store, const LoaderOptions& options)
     : store_(store),
       options_(checked(options)),
+      pixel_pool_(std::make_shared<PixelPool>(options.pixel_memory)),
       cursor_(store.sizes(), options.plan),
       sizes_(cursor_.sizes()),
       position_(options.start_step),
@@ -135,9 +136,10 @@ void Loader::read() try {
 }
 
 void Loader::work(Task task) {
-  Assembled assembled = assemble(
-      store_, sizes_, *task.pack,
-      {options_.augmentation, task.pending->step.plan.position.epoch, options_.pixel_memory});
+  const std::shared_ptr<std::pmr::memory_resource> memory = pixel_pool_;
+  Assembled assembled =
+      assemble(store_, sizes_, *task.pack,
+               {options_.augmentation, task.pending->step.plan.position.epoch, memory});
   const std::scoped_lock lock(mutex_);
   task.pending->bytes += bytes_of(assembled.batch);
   task.pending->step.micro_batches[task.micro_batch] = std::move(assembled.batch);

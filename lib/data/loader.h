@@ -12,6 +12,7 @@
 
 #include "lib/data/collate.h"
 #include "lib/data/loader_tuner.h"
+#include "lib/data/pixel_pool.h"
 #include "lib/data/plan_cursor.h"
 
 namespace mm::data {
@@ -30,7 +31,8 @@ struct LoaderOptions {
   /// For batches of this rank that are ready or in work, one step excepted; 0: no limit.
   uint64_t memory_bytes = 0;
   /// Where pixels of micro-batches are allocated, from many threads; pinned memory with a GPU.
-  /// Null: the heap. Must outlive the batches.
+  /// Null: the heap. Must outlive the batches. Blocks go through a PixelPool of the loader: a batch
+  /// that is destroyed gives its pixels' memory to a later one.
   std::pmr::memory_resource* pixel_memory = nullptr;
   Augmentation augmentation;
   std::chrono::seconds deadline{600};  ///< for one step's data
@@ -81,7 +83,8 @@ class Loader {
 
   const SampleStore& store_;
   const LoaderOptions options_;
-  PlanCursor cursor_;  ///< of the planning thread once it runs
+  const std::shared_ptr<PixelPool> pixel_pool_;  ///< batches hold it too
+  PlanCursor cursor_;                            ///< of the planning thread once it runs
   std::vector<SampleSize> sizes_;
   uint64_t position_;
 

@@ -1,14 +1,17 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace mm::data {
 
 /// Allocates from a memory resource that goes along when a vector is moved or assigned (that of
-/// std::pmr does not), so that pixels stay in the pinned memory they were read into. Numbers are
+/// std::pmr does not), so that pixels stay in the pinned memory they were read into. Holds the
+/// resource when it was given shared, else the resource must outlive what it allocated. Numbers are
 /// left as they are until they are written: growing costs no pass of zeros.
 template <typename T>
 class PixelAllocator {
@@ -17,8 +20,11 @@ class PixelAllocator {
   using propagate_on_container_move_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
 
-  PixelAllocator(std::pmr::memory_resource* memory = std::pmr::new_delete_resource())
-      : memory_(memory) {}
+  /// Null: the heap.
+  PixelAllocator(std::pmr::memory_resource* memory = nullptr)
+      : memory_(std::shared_ptr<void>(),
+                memory != nullptr ? memory : std::pmr::new_delete_resource()) {}
+  PixelAllocator(std::shared_ptr<std::pmr::memory_resource> memory) : memory_(std::move(memory)) {}
   template <typename U>
   PixelAllocator(const PixelAllocator<U>& other) : memory_(other.memory()) {}
 
@@ -34,11 +40,11 @@ class PixelAllocator {
   void construct(U* at, U value) {
     *at = value;
   }
-  std::pmr::memory_resource* memory() const { return memory_; }
+  const std::shared_ptr<std::pmr::memory_resource>& memory() const { return memory_; }
   bool operator==(const PixelAllocator& other) const { return memory_ == other.memory_; }
 
  private:
-  std::pmr::memory_resource* memory_;
+  std::shared_ptr<std::pmr::memory_resource> memory_;
 };
 
 using PixelVector = std::vector<uint8_t, PixelAllocator<uint8_t>>;

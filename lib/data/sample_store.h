@@ -6,6 +6,7 @@
 
 #include "lib/base/result.h"
 #include "lib/data/epoch_plan.h"
+#include "lib/data/pixel_memory.h"
 #include "lib/data/sample.h"
 
 namespace mm::data {
@@ -18,6 +19,11 @@ struct PictureLayout {
   int32_t patches = 0;            ///< placeholders a picture takes in the token stream
   int32_t image_token_id = -1;
   bool varied = false;
+
+  /// Of a picture, or of a square tile; [height, width, 3].
+  size_t pixel_bytes() const {
+    return size_t{3} * static_cast<size_t>(height) * static_cast<size_t>(width);
+  }
 };
 
 /// Where the loader gets samples from: a Dataset, or a double in tests. All calls are thread-safe.
@@ -32,12 +38,11 @@ class SampleStore {
   /// One contiguous read. A Failure, with kind and a line that names the place, when the stored
   /// bytes are damaged; then the caller keeps the sample's planned sizes and gives it weight 0.
   virtual Result<Sample> read(uint64_t row) const = 0;
-  /// Several rows, as `read` gives them, in their order; those that lie side by side in one read.
-  virtual std::vector<Result<Sample>> read_many(std::span<const uint32_t> rows) const {
-    std::vector<Result<Sample>> samples;
-    for (const uint32_t row : rows) samples.push_back(read(row));
-    return samples;
-  }
+  /// Several rows in their order, those that lie side by side in one read. Their pixels are
+  /// appended to `pixels` one sample after another and not given in the samples; a row that failed
+  /// adds none. Throws IoError.
+  virtual std::vector<Result<Sample>> read_pack(std::span<const uint32_t> rows,
+                                                PixelVector& pixels) const;
 
   /// Number of the file that holds a row.
   virtual uint32_t file_of(uint64_t) const { return 0; }

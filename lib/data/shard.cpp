@@ -1,5 +1,8 @@
 #include "lib/data/shard.h"
 
+#include <sys/mman.h>
+#include <sys/vfs.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,6 +16,19 @@ namespace mm::data {
 namespace {
 
 constexpr size_t kFlushBytes = size_t{1} << 20;
+constexpr uint64_t kPageBytes = 4096;
+constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, which older headers lack
+
+/// Can pages that were there fail to come back? Of file systems that are not known to be local,
+/// that is assumed. Numbers: statfs(2).
+bool is_network_file(const File& file) {
+  constexpr std::array<uint32_t, 8> kLocal = {0xEF53,     0x58465342, 0x9123683E, 0x01021994,
+                                              0x794C7630, 0x2FC12FC1, 0xF2F52010, 0x858458F6};
+  struct statfs system {};
+  if (::fstatfs(file.descriptor(), &system) != 0) return true;
+  return std::find(kLocal.begin(), kLocal.end(), static_cast<uint32_t>(system.f_type)) ==
+         kLocal.end();
+}
 
 uint32_t record_crc(uint64_t id, std::string_view payload) {
   const std::string_view head(reinterpret_cast<const char*>(&id), sizeof(id));
@@ -79,11 +95,11 @@ void ShardWriter::finish() {
   fsync_directory(path_.parent_path());
 }
 
-ShardReader::ShardReader(const std::filesystem::path& path) : file_(File::open_read(path)) {
-  size_bytes_ = file_.size_bytes();
+ShardReader::ShardReader(const std::filesystem::path& path)
+    : file_(File::open_read(path)), map_(path), remote_(is_network_file(file_)) {
   std::array<char, kShardHeaderBytes> header{};
-  if (size_bytes_ < header.size()) {
-    throw DataError("{}: {} bytes, too short for a shard", path.string(), size_bytes_);
+  if (size_bytes() < header.size()) {
+    throw DataError("{}: {} bytes, too short for a shard", path.string(), size_bytes());
   }
   file_.read_at(0, std::as_writable_bytes(std::span(header)));
   const std::string_view text(header.data(), header.size());
@@ -101,8 +117,8 @@ ShardReader::ShardReader(const std::filesystem::path& path) : file_(File::open_r
 }
 
 bool ShardReader::is_inside(RecordPlace place) const {
-  return place.bytes >= kRecordHeadBytes && place.offset <= size_bytes_ &&
-         place.bytes <= size_bytes_ - place.offset;
+  return place.bytes >= kRecordHeadBytes && place.offset <= size_bytes() &&
+         place.bytes <= size_bytes() - place.offset;
 }
 
 Failure ShardReader::failure(const char* kind, RecordPlace place, const std::string& detail) const {
@@ -110,61 +126,49 @@ Failure ShardReader::failure(const char* kind, RecordPlace place, const std::str
           fmt::format("{}: record at byte {}: {}", file_.path().string(), place.offset, detail)};
 }
 
-Failure ShardReader::outside(RecordPlace place) const {
-  return failure("truncated", place,
-                 fmt::format("{} bytes expected, the file has {}", place.bytes, size_bytes_));
+void ShardReader::fetch(RecordPlace range) const {
+  MM_CHECK(is_inside(range), "bytes {} + {} of {}", range.offset, range.bytes, size_bytes());
+  const uint64_t first = range.offset / kPageBytes * kPageBytes;
+  auto* const begin = const_cast<std::byte*>(map_.bytes().data() + first);
+  const uint64_t bytes = range.offset + range.bytes - first;
+  ::madvise(begin, bytes, MADV_WILLNEED);  // one read ahead rather than one a window
+  if (::madvise(begin, bytes, kPopulateRead) == 0) return;
+  // A kernel without that advice (before 5.14), or pages that cannot be had: reading says why.
+  std::array<std::byte, size_t{64} << 10> block;
+  for (uint64_t at = 0; at < range.bytes; at += block.size()) {
+    const auto count = std::min<uint64_t>(block.size(), range.bytes - at);
+    file_.read_at(range.offset + at, std::span(block).first(count));
+  }
 }
 
-/// The payload, if head and index agree about it.
-Result<std::string> ShardReader::check(std::span<const std::byte> head, std::string payload,
-                                       RecordPlace place, uint64_t id) const {
-  ByteReader in(head, "record");
+Result<std::string_view> ShardReader::view(RecordPlace place, uint64_t id, bool verify) const {
+  if (!is_inside(place)) {
+    return failure("truncated", place,
+                   fmt::format("{} bytes expected, the file has {}", place.bytes, size_bytes()));
+  }
+  const auto record = map_.bytes().subspan(place.offset, place.bytes);
+  ByteReader in(record, "record");
   const auto length = in.get<uint32_t>();
   const auto crc = in.get<uint32_t>();
   const auto stored_id = in.get<uint64_t>();
-  if (length != place.bytes - kRecordHeadBytes) {
-    return failure(
-        "length", place,
-        fmt::format("says {} bytes, the index {}", length, place.bytes - kRecordHeadBytes));
+  const auto bytes = record.subspan(kRecordHeadBytes);
+  const std::string_view payload(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (length != payload.size()) {
+    return failure("length", place,
+                   fmt::format("says {} bytes, the index {}", length, payload.size()));
   }
-  if (record_crc(stored_id, payload) != crc) return failure("checksum", place, "checksum mismatch");
+  if (verify && record_crc(stored_id, payload) != crc)
+    return failure("checksum", place, "checksum mismatch");
   if (stored_id != id)
     return failure("id", place, fmt::format("holds sample {}, expected {}", stored_id, id));
   return payload;
 }
 
 Result<std::string> ShardReader::read(RecordPlace place, uint64_t id) const {
-  if (!is_inside(place)) return outside(place);
-  // Head and payload apart: a large payload is not moved to cut the head off.
-  std::array<std::byte, kRecordHeadBytes> head{};
-  std::string payload(place.bytes - kRecordHeadBytes, '\0');
-  file_.read_at(place.offset, head);
-  file_.read_at(place.offset + kRecordHeadBytes, std::as_writable_bytes(std::span(payload)));
-  return check(head, std::move(payload), place, id);
-}
-
-std::vector<Result<std::string>> ShardReader::read_run(std::span<const RecordPlace> places,
-                                                       std::span<const uint32_t> ids) const {
-  std::vector<Result<std::string>> results;
-  if (places.size() == 1) {
-    results.push_back(read(places[0], ids[0]));
-    return results;
-  }
-  if (!std::all_of(places.begin(), places.end(), [&](auto place) { return is_inside(place); })) {
-    for (const RecordPlace& place : places) results.push_back(outside(place));
-    return results;
-  }
-  const uint64_t begin = places.front().offset;
-  std::string run(places.back().offset + places.back().bytes - begin, '\0');
-  file_.read_at(begin, std::as_writable_bytes(std::span(run)));
-  for (size_t i = 0; i < places.size(); ++i) {
-    const uint64_t at = places[i].offset - begin;
-    const auto head = std::as_bytes(std::span(run)).subspan(at, kRecordHeadBytes);
-    results.push_back(check(head,
-                            run.substr(at + kRecordHeadBytes, places[i].bytes - kRecordHeadBytes),
-                            places[i], ids[i]));
-  }
-  return results;
+  if (is_inside(place)) fetch(place);
+  const auto payload = view(place, id);
+  if (!payload) return payload.failure();
+  return std::string(*payload);
 }
 
 }  // namespace mm::data

@@ -63,13 +63,23 @@ TEST_CASE("draw_change: a function of seed, epoch, sample and picture, within it
   CHECK(!(draw_change(options, 4, 1, 0) == draw_change(options, 4, 1, 1)));
 }
 
-TEST_CASE("augment_sample: the default changes nothing") {
-  Sample sample;
-  sample.text.image_begin = {0};
-  sample.pixels = row({1, 2});
-  const auto before = sample.pixels;
-  augment_sample({}, 0, 0, {1, 2, 1, 6}, sample);
-  CHECK(sample.pixels == before);
+TEST_CASE("augment_pictures: the default changes nothing") {
+  auto pixels = row({1, 2});
+  const auto before = pixels;
+  augment_pictures({}, 0, 0, {1, 2, 1, 6}, pixels);
+  CHECK(pixels == before);
+}
+
+TEST_CASE("augment_pictures: each picture of a sample has its own draw") {
+  const Augmentation augmentation{.seed = 4, .brightness = 1};
+  std::vector<uint8_t> pixels(12, 100);
+  augment_pictures(augmentation, 2, 7, {1, 2, 1, 6}, pixels);
+  for (uint32_t picture = 0; picture < 2; ++picture) {
+    std::vector<uint8_t> alone(6, 100);
+    apply_change(draw_change(augmentation, 2, 7, picture), 1, 2, alone);
+    CHECK(std::equal(alone.begin(), alone.end(), pixels.begin() + 6 * picture));
+  }
+  CHECK(pixels[0] != pixels[6]);
 }
 
 TEST_CASE("augmentation: values out of range are usage errors") {
@@ -104,8 +114,7 @@ TEST_CASE(
 }
 
 TEST_CASE("augment: pictures of several tiles are not changed but refused") {
-  Sample sample;
   const PictureLayout varied{.height = 2, .width = 2, .patches = 1, .varied = true};
-  augment_sample({}, 0, 0, varied, sample);
-  CHECK_THROWS_AS(augment_sample({.flip_probability = 1}, 0, 0, varied, sample), mm::UsageError);
+  augment_pictures({}, 0, 0, varied, {});
+  CHECK_THROWS_AS(augment_pictures({.flip_probability = 1}, 0, 0, varied, {}), mm::UsageError);
 }

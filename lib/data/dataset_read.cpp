@@ -1,0 +1,184 @@
+// Reading samples of a data set: from the mapped shards straight into a batch.
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "lib/base/error.h"
+#include "lib/data/dataset.h"
+#include "lib/data/stored_pixels.h"
+
+namespace mm::data {
+namespace {
+
+/// Placeholders of picture `i`.
+size_t tokens_of(const Sample& sample, size_t i, const PictureLayout& layout) {
+  return static_cast<size_t>(layout.varied ? sample.grids[i].tokens : layout.patches);
+}
+
+/// Ids exist in the vocabulary, and placeholders stand where the pictures are and nowhere else.
+void check_tokens(const Sample& sample, const PictureLayout& layout, int32_t vocab_size) {
+  const SampleText& text = sample.text;
+  size_t placeholders = 0, expected = 0;
+  for (const int32_t token : text.tokens) {
+    if (token < 0 || token >= vocab_size) {
+      throw DataError("token id {} is outside the vocabulary of {}", token, vocab_size);
+    }
+    placeholders += token == layout.image_token_id;
+  }
+  size_t free_from = 0;
+  for (size_t picture = 0; picture < text.image_begin.size(); ++picture) {
+    const size_t begin = text.image_begin[picture], count = tokens_of(sample, picture, layout);
+    bool whole = begin >= free_from && begin + count <= text.tokens.size();
+    for (size_t i = begin; whole && i < begin + count; ++i) {
+      whole = text.tokens[i] == layout.image_token_id;
+    }
+    if (!whole) throw DataError("picture at token {} is cut or is not all placeholders", begin);
+    free_from = begin + count;
+    expected += count;
+  }
+  if (placeholders != expected) {
+    throw DataError("{} placeholders for {} pictures of {} patches in all", placeholders,
+                    text.image_begin.size(), expected);
+  }
+}
+
+}  // namespace
+
+/// One row's bytes in a mapped shard that this keeps open, or why there are none.
+struct Dataset::Viewed {
+  std::shared_ptr<const ShardReader> shard;
+  Result<std::string_view> payload = std::string_view();
+};
+
+Failure Dataset::corrupt(uint64_t row, const DataError& error) const {
+  return {"corrupt",
+          fmt::format("sample {} ({}): {}: {}", row, index_.key(row),
+                      manifest_.shards[index_.place(row).shard].file.file, error.what())};
+}
+
+Sample Dataset::decode(uint64_t row, std::string_view payload, PixelVector& pixels) const {
+  const SampleSize size = index_.size(row);
+  DecodedSample decoded =
+      decode_sample(std::as_bytes(std::span(payload)), static_cast<uint32_t>(size.tokens));
+  Sample sample{std::move(decoded.text), {}};
+  for (const StoredPicture& picture : decoded.pictures)
+    if (picture.grid) sample.grids.push_back(*picture.grid);
+  const PictureLayout layout = pictures();
+  if (layout.varied && sample.grids.size() != decoded.pictures.size())
+    throw DataError("a picture without a grid in a set of varied pictures");
+  const SampleSize stored = size_of(sample.text, sample.grids);
+  if (stored.images != size.images || stored.targets != size.targets) {
+    throw DataError("{} images and {} targets stored, the index says {} and {}", stored.images,
+                    stored.targets, size.images, size.targets);
+  }
+  check_tokens(sample, layout, manifest_.tokenizer.vocab_size);
+  for (const StoredPicture& picture : decoded.pictures) append_pixels(picture, layout, pixels);
+  return sample;
+}
+
+/// The sample, its pixels at the end of `pixels`; a failure leaves those as they were.
+Result<Sample> Dataset::sample_of(uint64_t row, const Viewed& viewed, PixelVector& pixels) const {
+  if (!viewed.payload) {
+    const Failure& failure = viewed.payload.failure();
+    return Failure{failure.kind,
+                   fmt::format("sample {} ({}): {}", row, index_.key(row), failure.message)};
+  }
+  const size_t before = pixels.size();
+  try {
+    return decode(row, *viewed.payload, pixels);
+  } catch (const DataError& error) {
+    pixels.resize(before);
+    return corrupt(row, error);
+  }
+}
+
+/// Payloads of rows that follow one another in a shard. Throws as `fetch` does.
+std::vector<Result<std::string_view>> Dataset::look(const ShardReader& shard,
+                                                    std::span<const uint32_t> run,
+                                                    RowMarks& seen) const {
+  const RowPlace first = index_.place(run.front()), last = index_.place(run.back());
+  const RecordPlace all{first.offset, last.offset + last.bytes - first.offset};
+  const bool known = std::ranges::all_of(run, [&](uint32_t row) { return seen.test(row); });
+  if ((!known || shard.is_remote()) && shard.is_inside(all)) shard.fetch(all);
+  std::vector<Result<std::string_view>> payloads;
+  payloads.reserve(run.size());
+  for (const uint32_t row : run) {
+    const RowPlace place = index_.place(row);
+    const bool verify = verify_ == VerifyReads::kEvery || !seen.test(row);
+    payloads.push_back(shard.view({place.offset, place.bytes}, row, verify));
+    if (payloads.back().ok()) seen.set(row);
+  }
+  return payloads;
+}
+
+void Dataset::view_run(std::span<const uint32_t> run, std::span<const size_t> places,
+                       std::vector<Viewed>& viewed) const {
+  const auto give = [&](std::shared_ptr<const ShardReader> shard, RowMarks& seen) {
+    auto payloads = look(*shard, run, seen);
+    for (size_t i = 0; i < run.size(); ++i) viewed[places[i]] = {shard, std::move(payloads[i])};
+  };
+  const uint32_t shard = index_.place(run.front()).shard;
+  if (auto copy = cache_ ? cache_->find(shard) : nullptr) {
+    try {
+      give(std::move(copy), seen_in_cache_);
+      if (std::ranges::all_of(places, [&](size_t i) { return viewed[i].payload.ok(); })) return;
+    } catch (const Error&) {
+      // Cut or unreadable; only the store's bytes decide whether a sample is bad.
+    }
+    cache_->damaged(shard);
+  }
+  try {
+    give(shards_.get(shard), seen_);
+  } catch (const DataError& error) {  // the shard as a whole
+    for (size_t i = 0; i < run.size(); ++i) {
+      const Failure failure{"corrupt",
+                            fmt::format("{}: {}", manifest_.shards[shard].file.file, error.what())};
+      viewed[places[i]] = {nullptr, failure};
+    }
+  }
+}
+
+/// All rows in their order; rows that lie side by side are fetched together.
+std::vector<Dataset::Viewed> Dataset::view_pack(std::span<const uint32_t> rows) const {
+  std::vector<size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) {
+    const RowPlace place = index_.place(rows[i]);
+    return std::tuple(place.shard, place.offset, i);
+  });
+  std::vector<Viewed> viewed(rows.size());
+  std::vector<uint32_t> run;
+  for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    run.clear();
+    const RowPlace first = index_.place(rows[order[begin]]);
+    uint64_t next = first.offset;
+    for (; end < order.size(); ++end) {
+      const RowPlace place = index_.place(rows[order[end]]);
+      if (place.shard != first.shard || place.offset != next) break;
+      run.push_back(rows[order[end]]);
+      next += place.bytes;
+    }
+    view_run(run, std::span(order).subspan(begin, end - begin), viewed);
+  }
+  return viewed;
+}
+
+std::vector<Result<Sample>> Dataset::read_pack(std::span<const uint32_t> rows,
+                                               PixelVector& pixels) const {
+  const std::vector<Viewed> viewed = view_pack(rows);
+  std::vector<Result<Sample>> samples;
+  samples.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) samples.push_back(sample_of(rows[i], viewed[i], pixels));
+  return samples;
+}
+
+Result<Sample> Dataset::read(uint64_t row) const {
+  const auto only = static_cast<uint32_t>(row);
+  PixelVector pixels;
+  Result<Sample> sample = std::move(read_pack({&only, 1}, pixels).front());
+  if (sample) sample->pixels.assign(pixels.begin(), pixels.end());
+  return sample;
+}
+
+}  // namespace mm::data
