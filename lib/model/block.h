@@ -28,6 +28,7 @@ enum class Placement { kWhole, kSplit, kPartial };
 
 /// The part of the model that freezing, learning rates and reports speak of.
 enum class Part { kVision, kProjector, kLanguage };
+inline constexpr size_t kPartCount = 3;
 const char* part_name(Part part);
 
 enum class Init { kNormal, kZeros, kOnes, kXavierUniform, kFanInUniform };
@@ -130,6 +131,9 @@ struct Model {
   std::vector<Block> blocks;
   std::vector<Adapter> adapters;  ///< of lib/model/lora.h, in the order of their base weights
   Slot loss_slot = -1;            ///< scalar sum of target losses
+  /// [samples] float64, written by the head: sum of each sample's target losses, unweighted, without
+  /// a gradient.
+  Slot sample_losses_slot = -1;
   Slot logits_slot = -1;  ///< [tokens, vocab], written by the head only when Batch::want_logits
 
   Slot add_slot(std::string name);

@@ -20,6 +20,29 @@ TEST_CASE("linear_cross_entropy equals the plain loss, forward and backward, wha
   }
 }
 
+TEST_CASE("linear_cross_entropy: row weights multiply losses and gradients, row losses are plain") {
+  const at::Tensor targets = at::tensor({1, 0, 10, 4, 4, 7, 2}, at::kLong),
+                   weights = at::tensor({0.5, 1.0, 0.0, 2.0, 0.25, 1.0, 3.0}, at::kDouble);
+  const auto reference = [&](const auto& x) {
+    const at::Tensor chances = at::log_softmax(at::linear(x[0], x[1]), 1);
+    return -(chances.gather(1, targets.unsqueeze(1)).squeeze(1) * weights).sum();
+  };
+  for (int64_t elements : {1, 33, 1000}) {
+    const at::Tensor losses = at::empty({7}, at::kDouble);
+    const auto weighted = [&](const auto& x) {
+      return linear_cross_entropy(x[0], x[1], targets, elements, {weights, losses});
+    };
+    check_same(weighted, reference, {draw({7, 5}) * 2, draw({11, 5}, at::kDouble, 2)}, 1e-13);
+    const at::Tensor hidden = draw({7, 5}) * 2, weight = draw({11, 5}, at::kDouble, 2);
+    weighted(std::vector<at::Tensor>{hidden, weight});
+    for (int64_t row = 0; row < 7; ++row) {
+      const at::Tensor one = linear_cross_entropy_reference(hidden.narrow(0, row, 1), weight,
+                                                            targets.narrow(0, row, 1));
+      CHECK(losses[row].item<double>() == doctest::Approx(one.item<double>()).epsilon(1e-13));
+    }
+  }
+}
+
 TEST_CASE("linear_cross_entropy of huge logits is finite") {
   const at::Tensor hidden = draw({3, 4}, at::kFloat) * 1e4, weight = draw({9, 4}, at::kFloat, 2);
   CHECK(linear_cross_entropy(hidden, weight, at::tensor({0, 1, 2}, at::kLong), 9)

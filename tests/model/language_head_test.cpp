@@ -58,6 +58,25 @@ TEST_CASE(
   CHECK(!with[1].requires_grad());
 }
 
+TEST_CASE(
+    "the head multiplies each target's loss by its weight and tells each sample's plain sum") {
+  Head head;
+  const at::Tensor chances = at::log_softmax(head.all_logits(), 1);
+  const auto cost = [&](int64_t row, int64_t target) {
+    return -chances[row][target].item<double>();
+  };
+  const std::vector<at::Tensor> plain = head.run();
+  REQUIRE(plain[2].sizes() == at::IntArrayRef({2}));
+  CHECK(plain[2][0].item<double>() == doctest::Approx(cost(0, 7)).epsilon(1e-12));
+  CHECK(plain[2][1].item<double>() == doctest::Approx(cost(2, 3) + cost(3, 4)).epsilon(1e-12));
+  CHECK(!plain[2].requires_grad());
+  head.batch.target_weights = at::tensor({0.5, 99.0, 2.0, 0.25, 99.0}, at::kDouble);
+  const std::vector<at::Tensor> weighted = head.run();
+  const double want = 0.5 * cost(0, 7) + 2 * cost(2, 3) + 0.25 * cost(3, 4);
+  CHECK(weighted[0].item<double>() == doctest::Approx(want).epsilon(1e-12));
+  CHECK(at::equal(weighted[2], plain[2]));
+}
+
 TEST_CASE("with a cache the head writes the last row of each sample, or all rows when asked") {
   const Head head;
   KvCache cache(2, 5);
