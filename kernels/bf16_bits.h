@@ -2,11 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
-#ifdef __CUDACC__
-#define MM_HOST_DEVICE __host__ __device__
-#else
-#define MM_HOST_DEVICE
-#endif
+#include "kernels/host_device.h"
 
 namespace mm::kernels {
 

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/quick_gelu.h"
+#include "kernels/swiglu.h"
 #include "lib/model/row_dispatch.h"
 
 namespace mm::model {
@@ -19,7 +21,7 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
     at::Tensor y = at::empty_like(gate);
     for_storage_of(gate, [&]<typename T>() {
       for_elements(gate.numel(), [&](int64_t begin, int64_t end) {
-        row_kernels::swiglu_forward<T>(end - begin, in<T>(gate) + begin, in<T>(up) + begin,
+        kernels::swiglu_forward<T>(end - begin, in<T>(gate) + begin, in<T>(up) + begin,
                                        out<T>(y) + begin);
       });
     });
@@ -33,7 +35,7 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
     at::Tensor d_gate = at::empty_like(gate), d_up = at::empty_like(up);
     for_storage_of(gate, [&]<typename T>() {
       for_elements(gate.numel(), [&](int64_t begin, int64_t end) {
-        row_kernels::swiglu_backward<T>(end - begin, {.dy = in<T>(dy) + begin,
+        kernels::swiglu_backward<T>(end - begin, {.dy = in<T>(dy) + begin,
                                                       .gate = in<T>(gate) + begin,
                                                       .up = in<T>(up) + begin,
                                                       .d_gate = out<T>(d_gate) + begin,
@@ -50,7 +52,7 @@ struct QuickGelu : torch::autograd::Function<QuickGelu> {
     at::Tensor y = at::empty_like(x);
     for_storage_of(x, [&]<typename T>() {
       for_elements(x.numel(), [&](int64_t begin, int64_t end) {
-        row_kernels::quick_gelu_forward<T>(end - begin, in<T>(x) + begin, out<T>(y) + begin);
+        kernels::quick_gelu_forward<T>(end - begin, in<T>(x) + begin, out<T>(y) + begin);
       });
     });
     context->save_for_backward({x});
@@ -62,7 +64,7 @@ struct QuickGelu : torch::autograd::Function<QuickGelu> {
     at::Tensor dx = at::empty_like(x);
     for_storage_of(x, [&]<typename T>() {
       for_elements(x.numel(), [&](int64_t begin, int64_t end) {
-        row_kernels::quick_gelu_backward<T>(end - begin, in<T>(dy) + begin, in<T>(x) + begin,
+        kernels::quick_gelu_backward<T>(end - begin, in<T>(dy) + begin, in<T>(x) + begin,
                                             out<T>(dx) + begin);
       });
     });

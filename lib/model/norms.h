@@ -10,6 +10,14 @@ namespace mm::model {
 /// Differentiable in x and w.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
+/// s = x + residual, in their dtype, and its norm, in one pass each way. Differentiable in all
+/// three.
+struct SumAndNorm {
+  at::Tensor sum, norm;
+};
+SumAndNorm residual_rms_norm(const at::Tensor& x, const at::Tensor& residual,
+                             const at::Tensor& weight, double eps);
+
 /// The same from plain operations under autograd: slow, kept as the reference.
 at::Tensor rms_norm_reference(const at::Tensor& x, const at::Tensor& weight, double eps);
 

@@ -5,6 +5,7 @@
 
 #include <numbers>
 
+#include "kernels/rope.h"
 #include "lib/model/row_dispatch.h"
 
 namespace mm::model {
@@ -23,9 +24,9 @@ at::Tensor rotate(const at::Tensor& given, const at::Tensor& cos, const at::Tens
   at::Tensor y = at::empty_like(x);
   const int64_t heads = x.size(1), half = x.size(2) / 2, width = x.size(1) * x.size(2);
   for_storage_of(x, [&]<typename T>() {
-    using A = row_kernels::Acc<T>;
+    using A = kernels::Acc<T>;
     at::parallel_for(0, x.size(0), kGrainTokens, [&](int64_t begin, int64_t end) {
-      row_kernels::rope<T>({end - begin, heads, half, direction}, in<T>(x) + begin * width,
+      kernels::rope<T>({end - begin, heads, half, direction}, in<T>(x) + begin * width,
                            in<A>(cos) + begin * half, in<A>(sin) + begin * half,
                            out<T>(y) + begin * width);
     });
@@ -45,6 +46,14 @@ struct Rope : torch::autograd::Function<Rope> {
   }
 };
 
+// theta^(-2i/width), i < width / 2.
+at::Tensor inverse_frequencies(int64_t width, double theta, at::ScalarType dtype) {
+  const at::Tensor exponent = at::arange(0, width, 2, at::kLong).to(dtype) / width;
+  return 1.0 / at::pow(theta, exponent);
+}
+
+at::ScalarType angle_type(bool wide) { return wide ? at::kDouble : at::kFloat; }
+
 /// Llama 3.1: waves longer than the first context over low_freq_factor are stretched, those shorter
 /// than it over high_freq_factor kept, what lies between is blended linearly in the frequency.
 at::Tensor stretched(const at::Tensor& frequency, const RopeScaling& s) {
@@ -62,13 +71,38 @@ at::Tensor stretched(const at::Tensor& frequency, const RopeScaling& s) {
 
 RopeAngles rope_angles(const at::Tensor& positions, int64_t head_size, double theta, bool wide,
                        const RopeScaling& scaling) {
-  const auto dtype = wide ? at::kDouble : at::kFloat;
-  const at::Tensor exponent = at::arange(0, head_size, 2, at::kLong).to(dtype) / head_size;
-  at::Tensor inverse_frequency = 1.0 / at::pow(theta, exponent);
+  const at::ScalarType dtype = angle_type(wide);
+  at::Tensor inverse_frequency = inverse_frequencies(head_size, theta, dtype);
   if (scaling.kind == RopeScaling::Kind::kLinear) inverse_frequency /= scaling.factor;
   if (scaling.kind == RopeScaling::Kind::kLlama3)
     inverse_frequency = stretched(inverse_frequency, scaling);
   const at::Tensor angle = positions.to(dtype).unsqueeze(1) * inverse_frequency.unsqueeze(0);
+  return {at::cos(angle), at::sin(angle)};
+}
+
+RopeAngles axis_rope_angles(const RopeAxes& axes, int64_t head_size, double theta, bool wide) {
+  const at::ScalarType dtype = angle_type(wide);
+  std::vector<int64_t> axis_of_pair;
+  for (size_t axis = 0; axis < axes.sections.size(); ++axis)
+    axis_of_pair.insert(axis_of_pair.end(), static_cast<size_t>(axes.sections[axis]),
+                        static_cast<int64_t>(axis));
+  MM_CHECK(axes.positions.dim() == 2 &&
+               axes.positions.size(0) == static_cast<int64_t>(axes.sections.size()) &&
+               static_cast<int64_t>(axis_of_pair.size()) == head_size / 2,
+           "{} sections of {} pairs for a head of {}", axes.sections.size(), axis_of_pair.size(),
+           head_size);
+  const at::Tensor position = axes.positions.index_select(0, at::tensor(axis_of_pair, at::kLong));
+  const at::Tensor angle =
+      position.t().to(dtype).contiguous() * inverse_frequencies(head_size, theta, dtype);
+  return {at::cos(angle), at::sin(angle)};
+}
+
+RopeAngles grid_rope_angles(const GridPlaces& places, int64_t head_size, double theta, bool wide) {
+  const at::ScalarType dtype = angle_type(wide);
+  const at::Tensor frequency = inverse_frequencies(head_size / 2, theta, dtype).unsqueeze(0);
+  const at::Tensor angle = at::cat({places.row.to(dtype).unsqueeze(1) * frequency,
+                                    places.column.to(dtype).unsqueeze(1) * frequency},
+                                   1);
   return {at::cos(angle), at::sin(angle)};
 }
 

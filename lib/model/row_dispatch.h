@@ -2,21 +2,21 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 
+#include "kernels/element.h"
 #include "lib/base/error.h"
-#include "lib/model/row_kernels.h"
 
 namespace mm::model {
 
-// What the autograd functions over row_kernels share. Tensors handed to kernels are contiguous.
+// What the autograd functions over kernels/ share. Tensors handed to kernels are contiguous.
 
-/// Whether row_kernels can take `x`; if not, the plain operations do.
+/// Whether the fused ops take `x`; if not, the plain operations do.
 inline bool has_row_kernel(const at::Tensor& x) {
   const auto type = x.scalar_type();
   return x.device().is_cpu() &&
          (type == at::kDouble || type == at::kFloat || type == at::kBFloat16);
 }
 
-/// The dtype that row_kernels count in for this storage.
+/// The dtype that the fused ops count in for this storage.
 inline at::ScalarType accumulate_type(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
@@ -39,9 +39,9 @@ void for_storage_of(const at::Tensor& x, F&& f) {
     case at::kFloat:
       return f.template operator()<float>();
     case at::kBFloat16:
-      return f.template operator()<row_kernels::Bf16>();
+      return f.template operator()<kernels::Bf16>();
     default:
-      throw InternalError("no row kernel for dtype {}", c10::toString(x.scalar_type()));
+      throw InternalError("no fused op for dtype {}", c10::toString(x.scalar_type()));
   }
 }
 

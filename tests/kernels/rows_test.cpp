@@ -1,11 +1,13 @@
-#include "lib/model/row_kernels.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
 
-using namespace mm::model::row_kernels;
+#include "kernels/rms_norm.h"
+#include "kernels/rope.h"
+#include "kernels/swiglu.h"
+
+using namespace mm::kernels;
 
 namespace {
 
@@ -38,11 +40,17 @@ TEST_CASE("rows in one call or in several give the same bits, whatever the tail"
     const std::vector<float> x = ramp(rows * cols, -2.0F, 3.0F),
                              w = ramp(std::max<int64_t>(cols, 2), 0.5F, 1.5F);
     std::vector<float> whole(x.size()), parts(x.size()), r(rows), r_parts(rows);
-    rms_norm_forward<float>({rows, cols}, x.data(), w.data(), 1e-5, whole.data(), r.data());
-    for (int64_t row = 0; row < rows; ++row) {
-      rms_norm_forward<float>({1, cols}, x.data() + row * cols, w.data(), 1e-5,
-                              parts.data() + row * cols, r_parts.data() + row);
-    }
+    const auto run = [&](int64_t first, int64_t count, float* y, float* scales) {
+      rms_norm_forward<float>({count, cols}, {.x = x.data() + first * cols,
+                                              .residual = nullptr,
+                                              .w = w.data(),
+                                              .eps = 1e-5,
+                                              .sum = nullptr,
+                                              .y = y + first * cols,
+                                              .r = scales + first});
+    };
+    run(0, rows, whole.data(), r.data());
+    for (int64_t row = 0; row < rows; ++row) run(row, 1, parts.data(), r_parts.data());
     CHECK(whole == parts);
     CHECK(r == r_parts);
   }
@@ -67,7 +75,13 @@ TEST_CASE("bf16 rows are read exactly and written rounded to nearest even") {
   const std::vector<Bf16> x{{0x3f80}, {0xc020}, {0x4040}}, one{{0x3f80}, {0x3f80}, {0x3f80}};
   std::vector<Bf16> y(3);
   std::vector<float> r(1);
-  rms_norm_forward<Bf16>({1, 3}, x.data(), one.data(), 0.0, y.data(), r.data());
+  rms_norm_forward<Bf16>({1, 3}, {.x = x.data(),
+                                  .residual = nullptr,
+                                  .w = one.data(),
+                                  .eps = 0.0,
+                                  .sum = nullptr,
+                                  .y = y.data(),
+                                  .r = r.data()});
   CHECK(r[0] == doctest::Approx(1 / std::sqrt((1 + 6.25 + 9) / 3)));
   // r is 0x3edbfd91 in fp32; the nearest bf16 is 0x3edc.
   CHECK(y[0].bits == 0x3edc);

@@ -1,0 +1,146 @@
+#include <doctest/doctest.h>
+
+#include "tests/kernels/cuda_twins.h"
+
+// Every fused op, forward and backward, against its double reference: the CPU twin, and the CUDA
+// twin's own code with its threads played on the CPU. tests/kernels/device_check.cpp runs the same
+// cases on a device.
+using namespace mm::kernels;
+using namespace mm::kernels::test;
+
+namespace {
+
+template <typename T>
+void check_rms_norm(Shape shape, bool with_residual) {
+  CAPTURE(shape.rows);
+  CAPTURE(shape.cols);
+  CAPTURE(with_residual);
+  CHECK(rms_norm_error<T>({rms_norm_forward<T>, rms_norm_backward<T>}, shape, with_residual) <=
+        kTolerance<T>);
+  if constexpr (!std::is_same_v<T, double>)
+    CHECK(rms_norm_error<T>(played_rms_norm<T>(), shape, with_residual) <= kTolerance<T>);
+}
+
+template <typename T>
+void check_attention(const std::vector<int64_t>& borders, int64_t window, bool causal) {
+  CAPTURE(borders.size());
+  CAPTURE(window);
+  auto shape = attention_shape(borders);
+  shape.window = window;
+  shape.causal = causal;
+  CHECK(packed_attention_error<T>(played_packed_attention<T>(), shape, borders) <=
+        2 * kTolerance<T>);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "rms_norm with and without a residual, forward and backward: all twins are the reference") {
+  for (const Shape shape :
+       {Shape{2, 3}, Shape{3, 15}, Shape{5, 16}, Shape{70, 33}, Shape{130, 300}}) {
+    for (const bool with_residual : {false, true}) {
+      check_rms_norm<double>(shape, with_residual);
+      check_rms_norm<float>(shape, with_residual);
+      check_rms_norm<Bf16>(shape, with_residual);
+    }
+  }
+}
+
+TEST_CASE("swiglu and quick_gelu, forward and backward: all twins are the reference") {
+  for (const int64_t count : {1, 17, 1000, 2049}) {
+    CAPTURE(count);
+    CHECK(swiglu_error<double>({swiglu_forward<double>, swiglu_backward<double>}, count) <=
+          kTolerance<double>);
+    CHECK(swiglu_error<float>({swiglu_forward<float>, swiglu_backward<float>}, count) <=
+          kTolerance<float>);
+    CHECK(swiglu_error<Bf16>({swiglu_forward<Bf16>, swiglu_backward<Bf16>}, count) <=
+          kTolerance<Bf16>);
+    CHECK(swiglu_error(played_swiglu<float>(), count) <= kTolerance<float>);
+    CHECK(swiglu_error(played_swiglu<Bf16>(), count) <= kTolerance<Bf16>);
+    CHECK(quick_gelu_error<double>({quick_gelu_forward<double>, quick_gelu_backward<double>},
+                                   count) <= kTolerance<double>);
+    CHECK(quick_gelu_error<float>({quick_gelu_forward<float>, quick_gelu_backward<float>}, count) <=
+          kTolerance<float>);
+    CHECK(quick_gelu_error<Bf16>({quick_gelu_forward<Bf16>, quick_gelu_backward<Bf16>}, count) <=
+          kTolerance<Bf16>);
+    CHECK(quick_gelu_error(played_quick_gelu<float>(), count) <= kTolerance<float>);
+    CHECK(quick_gelu_error(played_quick_gelu<Bf16>(), count) <= kTolerance<Bf16>);
+  }
+}
+
+TEST_CASE("rope there and back, a row of angles a token: all twins are the reference") {
+  for (const RopeShape shape : {RopeShape{1, 1, 1}, RopeShape{3, 2, 20}, RopeShape{40, 3, 32}}) {
+    CAPTURE(shape.tokens);
+    CHECK(rope_error<double>(rope<double>, shape) <= kTolerance<double>);
+    CHECK(rope_error<float>(rope<float>, shape) <= kTolerance<float>);
+    CHECK(rope_error<Bf16>(rope<Bf16>, shape) <= kTolerance<Bf16>);
+    CHECK(rope_error(played_rope<float>(), shape) <= kTolerance<float>);
+    CHECK(rope_error(played_rope<Bf16>(), shape) <= kTolerance<Bf16>);
+  }
+}
+
+TEST_CASE(
+    "cross_entropy_rows, loss and gradient, with and without weights: all twins are the "
+    "reference") {
+  for (const Shape shape : {Shape{1, 1}, Shape{2, 15}, Shape{3, 64}, Shape{9, 1001}}) {
+    CAPTURE(shape.cols);
+    for (const bool weights : {false, true}) {
+      CHECK(cross_entropy_error<double>(cross_entropy_rows<double>, shape, weights) <=
+            kTolerance<double>);
+      CHECK(cross_entropy_error<float>(cross_entropy_rows<float>, shape, weights) <=
+            kTolerance<float>);
+      CHECK(cross_entropy_error<Bf16>(cross_entropy_rows<Bf16>, shape, weights) <=
+            kTolerance<Bf16>);
+      CHECK(cross_entropy_error(played_cross_entropy<float>(), shape, weights) <=
+            kTolerance<float>);
+      CHECK(cross_entropy_error(played_cross_entropy<Bf16>(), shape, weights) <= kTolerance<Bf16>);
+    }
+  }
+}
+
+TEST_CASE("adamw of three steps, the copy being the rounded master: all twins are the reference") {
+  for (const int64_t count : {1, 31, 2000}) {
+    CAPTURE(count);
+    CHECK(adamw_error<double, double>(adamw<double, double>, count) <= kTolerance<double>);
+    CHECK(adamw_error<float, float>(adamw<float, float>, count) <= kTolerance<float>);
+    CHECK(adamw_error<float, Bf16>(adamw<float, Bf16>, count) <= kTolerance<float>);
+    CHECK(adamw_error(played_adamw<float>(), count) <= kTolerance<float>);
+    CHECK(adamw_error(played_adamw<Bf16>(), count) <= kTolerance<float>);
+  }
+}
+
+TEST_CASE(
+    "packed attention, forward and backward, windows and empty samples: the CUDA twin is the "
+    "reference") {
+  const std::vector<int64_t> several{0, 5, 5, 6, 23};
+  check_attention<float>({0, 9}, 0, true);
+  check_attention<float>(several, 0, true);
+  check_attention<float>(several, 4, true);
+  check_attention<float>(several, 0, false);
+  check_attention<Bf16>(several, 0, true);
+}
+
+TEST_CASE("cross_entropy_rows: far logits give zeros, not denormals, and huge ones stay finite") {
+  const std::vector<float> logits{1e4F, 1e4F - 60, 1e4F - 80, -1e30F};
+  const int64_t target = 0;
+  float loss = 1;
+  std::vector<float> d(4);
+  cross_entropy_rows<float>({1, 4}, {.logits = logits.data(),
+                                     .targets = &target,
+                                     .weights = nullptr,
+                                     .loss = &loss,
+                                     .d_logits = d.data()});
+  CHECK(loss == doctest::Approx(0).epsilon(1e-6));
+  CHECK(d[1] > 0);
+  CHECK(d[2] == 0);
+  CHECK(d[3] == 0);
+}
+
+TEST_CASE("nothing to do touches nothing") {
+  float guard = 7;
+  swiglu_forward<float>(0, nullptr, nullptr, &guard);
+  cross_entropy_rows<float>({0, 5}, {});
+  adamw<float, float>(0, {}, {});
+  rms_norm_forward<float>({0, 5}, {});
+  CHECK(guard == 7);
+}
