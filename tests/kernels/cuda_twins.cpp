@@ -1,13 +1,14 @@
 #include "tests/kernels/cuda_twins.h"
 
-// clang-format off: cuda_on_cpu.h comes first, so that the kernels compile as C++.
+// cuda_on_cpu.h comes first, so that the kernels compile as C++.
+// clang-format off
+#include "tests/kernels/cuda_on_cpu.h"
 #include "kernels/cuda/adamw.cuh"
 #include "kernels/cuda/cross_entropy.cuh"
 #include "kernels/cuda/gates.cuh"
 #include "kernels/cuda/packed_attention.cuh"
 #include "kernels/cuda/rms_norm.cuh"
 #include "kernels/cuda/rope.cuh"
-#include "tests/kernels/cuda_on_cpu.h"
 // clang-format on
 
 namespace mm::kernels::test {
