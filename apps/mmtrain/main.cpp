@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   mm::mmtrain::add_eval(app, action);
   mm::mmtrain::add_caption(app, action);
   mm::mmtrain::add_report(app, action);
+  mm::mmtrain::add_import_recipe(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {

@@ -1,0 +1,34 @@
+#pragma once
+#include <filesystem>
+#include <span>
+
+#include "lib/base/toml_text.h"
+#include "lib/run/import_context.h"
+#include "lib/run/import_pack.h"
+
+// One function a kind of arguments; import_recipe.h puts them together.
+namespace mm::run::detail {
+
+/// The Hugging Face trainer's own arguments: batch, steps, schedule, optimizer, precision, saving,
+/// logging. The stage's `train` list must stand. Returns the processes of the run, 0 if unknown.
+int64_t map_hf_trainer(ImportContext& context);
+
+/// LLaVA's and LLaVA-NeXT's arguments (model, data, freezing), then the trainer's. Fills `pack`.
+void map_llava(ImportContext& context, const std::filesystem::path& script, PackCommand& pack);
+
+/// Arguments of Megatron-LM's examples/multimodal. Fills `pack`.
+void map_megatron(ImportContext& context, PackCommand& pack);
+
+/// What is said of flags that no code maps.
+std::span<const FlagRemark> llava_remarks();
+std::span<const FlagRemark> hf_trainer_remarks();
+std::span<const FlagRemark> megatron_remarks();
+
+/// A word of a recipe as TOML text. (toml_text takes a literal for a truth value.)
+inline std::string toml_word(std::string_view word) { return toml_text(word); }
+
+void set_warmup(ImportContext& context, int64_t warmup, std::string_view flag);
+/// A linear decay from the end of the warm-up: our wsd with that many steps of decay.
+void set_linear(ImportContext& context, std::string_view flag);
+
+}  // namespace mm::run::detail

@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "lib/base/toml_text.h"
+#include "lib/run/import_deepspeed.h"
+#include "lib/run/import_dialects.h"
+
+namespace mm::run::detail {
+namespace {
+
+struct TemplateName {
+  std::string_view version, name;
+};
+// --version of LLaVA and LLaVA-NeXT -> --template of mmshard pack, where both give the same tokens.
+constexpr TemplateName kTemplates[] = {
+    {"plain", "plain"},        {"v1", "vicuna_v1"},         {"vicuna_v1", "vicuna_v1"},
+    {"llava_v1", "vicuna_v1"}, {"llava_llama_3", "llama3"}, {"llama_3", "llama3"},
+    {"qwen_1_5", "chatml"},    {"qwen_2", "chatml"},        {"chatml_direct", "chatml"}};
+
+/// The parts that the run trains, in the order of kParts.
+std::vector<std::string> trained_parts(ImportContext& c) {
+  std::vector<std::string> parts;
+  const auto has = [&](std::string_view word, const std::string& list) {
+    return list.find(word) != std::string::npos;
+  };
+  if (const auto list = c.text("mm_tunable_parts")) {
+    if (has("vision_tower", *list)) parts.emplace_back("vision");
+    if (has("mlp_adapter", *list)) parts.emplace_back("projector");
+    if (has("language_model", *list)) parts.emplace_back("language");
+    if (parts.empty())
+      c.fail("mm_tunable_parts", "mm_vision_tower, mm_mlp_adapter, mm_language_model");
+    return parts;
+  }
+  const bool adapter_only = c.truth("tune_mm_mlp_adapter");
+  if (c.truth("unfreeze_mm_vision_tower")) parts.emplace_back("vision");
+  if (!c.truth("freeze_mm_mlp_adapter")) parts.emplace_back("projector");
+  if (!adapter_only && !c.truth("freeze_backbone") && !c.truth("lora_enable"))
+    parts.emplace_back("language");
+  if (parts.empty()) c.fail("freeze_backbone", "something that is left to train");
+  return parts;
+}
+
+void map_parts(ImportContext& c) {
+  const std::vector<std::string> parts = trained_parts(c);
+  c.set("stage.train", toml_text(parts),
+        {"mm_tunable_parts", "tune_mm_mlp_adapter", "unfreeze_mm_vision_tower",
+         "freeze_mm_mlp_adapter", "freeze_backbone"});
+  const auto trained = [&](const char* part) {
+    return std::find(parts.begin(), parts.end(), part) != parts.end();
+  };
+  const double base = c.number("learning_rate", 0, 10).value_or(5e-5);
+  const double projector = c.number("mm_projector_lr", 0, 10).value_or(base);
+  const double vision = c.number("mm_vision_tower_lr", 0, 10).value_or(base);
+  if (trained("vision")) c.set("stage.lr.vision", toml_text(vision), {"mm_vision_tower_lr"});
+  if (trained("projector")) c.set("stage.lr.projector", toml_text(projector), {"mm_projector_lr"});
+  if (trained("language")) c.set("stage.lr.language", toml_text(base), {});
+  c.map({"learning_rate"}, "stage.lr", toml_text(base));
+  c.needless("mm_vision_tower_lr", "the tower is frozen");
+  c.needless("mm_projector_lr", "the projector is frozen");
+}
+
+void map_lora(ImportContext& c) {
+  constexpr const char* kFlags[] = {"lora_enable",  "lora_r",    "lora_alpha",
+                                    "lora_dropout", "lora_bias", "lora_weight_path"};
+  if (!c.truth("lora_enable")) {
+    for (const char* flag : kFlags) c.needless(flag, "the run has no adapters");
+    return;
+  }
+  for (const char* flag : kFlags) c.lose(flag, "recipes have no adapters");
+}
+
+/// Where the weights come from: one directory holds tower, projector and language model.
+void map_model(ImportContext& c) {
+  const auto model = c.text("model_name_or_path");
+  if (!model) {
+    c.leave_out("model.from", "the run names no model that is known here");
+    return;
+  }
+  std::string remark = "a directory";
+  const std::string tower = c.shown("vision_tower"), projector = c.shown("pretrain_mm_mlp_adapter");
+  if (!tower.empty()) remark += " in LLaVA's form, with the tower of " + tower;
+  if (!projector.empty()) remark += " and the projector of " + projector;
+  c.set("model.from", toml_text(*model), {"model_name_or_path"}, remark);
+  for (const char* flag : {"vision_tower", "pretrain_mm_mlp_adapter"}) {
+    if (c.text(flag)) c.map({flag}, "model.from", "in that directory");
+  }
+}
+
+/// "[(336, 672), (672, 336)]", width first, in pixels -> "2x1,1x2", rows first, in tiles. Empty if
+/// it is of another form.
+std::string grids_of(const std::string& pinpoints, int64_t side) {
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < pinpoints.size();) {
+    int64_t value = 0;
+    const auto [end, error] =
+        std::from_chars(pinpoints.data() + i, pinpoints.data() + pinpoints.size(), value);
+    if (error == std::errc()) {
+      numbers.push_back(value);
+      i = static_cast<size_t>(end - pinpoints.data());
+    } else if (std::string_view("[]() ,").find(pinpoints[i++]) == std::string_view::npos) {
+      return "";
+    }
+  }
+  std::string out;
+  for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    const int64_t width = numbers[i], height = numbers[i + 1];
+    if (side <= 0 || width <= 0 || height <= 0 || width % side != 0 || height % side != 0)
+      return "";
+    out += fmt::format("{}{}x{}", out.empty() ? "" : ",", height / side, width / side);
+  }
+  return numbers.size() % 2 == 0 ? out : "";
+}
+
+void map_geometry(ImportContext& c, PackCommand& pack) {
+  constexpr const char* kPack = "mmshard pack --geometry";
+  const std::string ratio = c.text("image_aspect_ratio").value_or("square");
+  if (ratio == "pad") pack.geometry = "pad";
+  if (ratio.starts_with("anyres")) pack.geometry = "anyres";
+  const bool siglip = c.shown("vision_tower").find("siglip") != std::string::npos;
+  if (ratio == "square" && siglip) pack.geometry = "squash";
+  if (ratio == "square" || ratio == "pad" || ratio == "anyres")
+    c.map({"image_aspect_ratio"}, kPack, pack.geometry);
+  c.lose("image_aspect_ratio",
+         "not the same pixels: anyres without a cap on tokens takes its place (other names: crop)");
+  if (const auto points = c.text("image_grid_pinpoints")) {
+    pack.grids = pack.geometry == "anyres" ? grids_of(*points, pack.image_side) : "";
+    if (!pack.grids.empty()) c.map({"image_grid_pinpoints"}, "mmshard pack --grids", pack.grids);
+    if (pack.geometry != "anyres") c.needless("image_grid_pinpoints", "pictures are not tiled");
+    c.lose("image_grid_pinpoints",
+           "expected sizes that are whole tiles; --grids keeps its default");
+  }
+}
+
+void map_data(ImportContext& c, PackCommand& pack) {
+  pack.source = c.text("data_path").value_or(base_name(c.shown("data_path")));
+  pack.image_root = c.text("image_folder").value_or("");
+  pack.out = packed_name(pack.source);
+  pack.tokenizer = c.text("model_name_or_path").value_or("MODEL") + "/tokenizer.model";
+  c.set("stage.data", toml_text(pack.out), {}, "packed by the command above");
+  c.map({"data_path"}, "mmshard pack", pack.source);
+  c.map({"image_folder"}, "mmshard pack --image-root", pack.image_root);
+  const TowerName tower = read_tower_name(c.shown("vision_tower"));
+  pack.image_side = tower.image_side;
+  pack.patch = tower.patch;
+  if (tower.patch == 0 && c.given("vision_tower"))
+    c.report.notes.push_back(
+        "the tower's name says neither side nor patch of its pictures; give "
+        "mmshard pack --image-side and --patch");
+  const std::string version = c.text("version").value_or("v0");
+  for (const TemplateName& row : kTemplates) {
+    if (row.version == version) pack.chat_template = row.name;
+  }
+  if (!pack.chat_template.empty())
+    c.map({"version"}, "mmshard pack --template", pack.chat_template);
+  c.lose("version", "no template of that name here; write it as a TOML file for --template");
+  pack.max_length = c.integer("model_max_length", 2, 1 << 24).value_or(512);
+  c.set("stage.sequence_length", toml_text(pack.max_length), {"model_max_length"});
+  map_geometry(c, pack);
+}
+
+std::string stage_name(ImportContext& c) {
+  if (c.truth("lora_enable")) return "lora";
+  return c.truth("tune_mm_mlp_adapter") ? "pretrain" : "finetune";
+}
+
+}  // namespace
+
+void map_llava(ImportContext& c, const std::filesystem::path& script, PackCommand& pack) {
+  add_deepspeed(c, script);
+  c.draft.set("stage.name", toml_text(stage_name(c)));
+  map_model(c);
+  map_data(c, pack);
+  map_parts(c);
+  map_lora(c);
+  const int64_t world = map_hf_trainer(c);
+  const std::string run = c.text("output_dir").value_or("runs/" + stage_name(c));
+  c.map({"output_dir"}, "mmtrain run --run", run);
+  c.report.commands.push_back(fmt::format("mmtrain launch --nproc {} -- run {} --run {}",
+                                          std::max<int64_t>(world, 1),
+                                          shell_quoted(c.options.recipe), shell_quoted(run)));
+}
+
+}  // namespace mm::run::detail
