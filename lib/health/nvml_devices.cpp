@@ -1,38 +1,22 @@
 #include "lib/health/nvml_devices.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <memory>
 
+#include "lib/health/nvml_library.h"
+
 namespace mm::health {
 namespace {
 
-// The few entry points of NVML that we call, declared here because its header may be absent: NVML's
-// C interface is stable under these names.
-using Device = void*;
+using Device = NvmlDevice;
 struct Memory {
   unsigned long long total = 0, free = 0, used = 0;
 };
-constexpr int kSuccess = 0;
-
-struct Library {
-  explicit Library(const std::string& name)
-      : handle(::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
-  Library(const Library&) = delete;
-  ~Library() {
-    if (handle != nullptr) ::dlclose(handle);
-  }
-  template <typename Function>
-  Function* find(const char* symbol) const {
-    return reinterpret_cast<Function*>(::dlsym(handle, symbol));
-  }
-  void* handle;
-};
 
 struct Nvml {
-  explicit Nvml(const Library& library)
+  explicit Nvml(const NvmlLibrary& library)
       : init(library.find<int()>("nvmlInit_v2")),
         shutdown(library.find<int()>("nvmlShutdown")),
         error_text(library.find<const char*(int)>("nvmlErrorString")),
@@ -61,9 +45,9 @@ struct Nvml {
 GpuDevice read_device(const Nvml& nvml, unsigned index) {
   GpuDevice gpu;
   const auto ask = [&](int code, const char* what) {
-    if (code != kSuccess && gpu.problem.empty())
+    if (code != kNvmlSuccess && gpu.problem.empty())
       gpu.problem = fmt::format("{}: {}", what, nvml.text(code));
-    return code == kSuccess;
+    return code == kNvmlSuccess;
   };
   Device device = nullptr;
   if (!ask(nvml.device(index, &device), "handle")) return gpu;
@@ -81,9 +65,9 @@ GpuDevice read_device(const Nvml& nvml, unsigned index) {
 
 void read_all(const Nvml& nvml, GpuReport& report) {
   std::array<char, 128> driver{};
-  if (nvml.driver(driver.data(), driver.size() - 1) == kSuccess) report.driver = driver.data();
+  if (nvml.driver(driver.data(), driver.size() - 1) == kNvmlSuccess) report.driver = driver.data();
   unsigned count = 0;
-  if (const int code = nvml.count(&count); code != kSuccess) {
+  if (const int code = nvml.count(&count); code != kNvmlSuccess) {
     report.problem = "cannot count devices: " + nvml.text(code);
     return;
   }
@@ -95,8 +79,8 @@ void read_all(const Nvml& nvml, GpuReport& report) {
 
 GpuReport read_gpus(const std::string& library_name) {
   GpuReport report;
-  const Library library(library_name);
-  if (library.handle == nullptr) {
+  const NvmlLibrary library(library_name);
+  if (!library) {
     report.problem = fmt::format("{} not found", library_name);
     return report;
   }
@@ -105,7 +89,7 @@ GpuReport read_gpus(const std::string& library_name) {
     report.problem = fmt::format("{} lacks functions of NVML", library_name);
     return report;
   }
-  if (const int code = nvml.init(); code != kSuccess) {
+  if (const int code = nvml.init(); code != kNvmlSuccess) {
     report.problem = "NVML does not start: " + nvml.text(code);
     return report;
   }

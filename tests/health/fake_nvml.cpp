@@ -38,4 +38,13 @@ int nvmlDeviceGetMemoryInfo(void* device, FakeMemory* memory) {
   return 0;
 }
 
+struct FakeUtilization {
+  unsigned gpu, memory;
+};
+int nvmlDeviceGetUtilizationRates(void* device, FakeUtilization* use) {
+  if (reinterpret_cast<uintptr_t>(device) == 2) return 15;
+  *use = {75, 10};
+  return 0;
+}
+
 }  // extern "C"
