@@ -39,10 +39,14 @@ bool is_decoder_name(std::string_view name) {
          name.starts_with("norm.");
 }
 
+bool is_computed(std::string_view name) {
+  return name.ends_with(".inv_freq") || name.ends_with(".position_ids");
+}
+
 }  // namespace
 
 std::optional<std::string> published_llava_name(std::string_view name) {
-  if (name.ends_with(".inv_freq") || name.ends_with(".position_ids")) return std::nullopt;
+  if (is_computed(name)) return std::nullopt;
   std::string_view rest = name;
   const bool in_model = take_prefix(rest, "model.");
   if (take_prefix(rest, "vision_tower.")) return tower_name(rest);
@@ -50,7 +54,22 @@ std::optional<std::string> published_llava_name(std::string_view name) {
     return projector_name(rest);
   if (take_prefix(rest, "language_model.")) return language_name(rest);
   if (in_model && is_decoder_name(rest)) return language_name(rest);
+  if (rest == "image_newline") return std::string(rest);
   if (name.starts_with("lm_head.")) return language_name(name);
+  return std::string(name);
+}
+
+std::optional<std::string> published_qwen_vl_name(std::string_view name) {
+  if (is_computed(name)) return std::nullopt;
+  std::string_view rest = name;
+  if (take_prefix(rest, "model.visual.")) return "visual." + std::string(rest);
+  if (take_prefix(rest, "model.language_model.")) return "model." + std::string(rest);
+  return std::string(name);
+}
+
+std::optional<std::string> published_name(std::string_view model_type, std::string_view name) {
+  if (model_type.starts_with("llava")) return published_llava_name(name);
+  if (model_type == "qwen2_5_vl") return published_qwen_vl_name(name);
   return std::string(name);
 }
 

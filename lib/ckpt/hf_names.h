@@ -11,7 +11,16 @@ namespace mm::ckpt {
 /// "vision_model."), and the original repository's
 /// ("model.vision_tower.vision_tower.vision_model...", "model.mm_projector.0", "model.layers...").
 /// Nothing for tensors to drop (rotary `inv_freq`, `position_ids`). A name that fits no spelling
-/// comes back as it is.
+/// comes back as it is. LLaVA-NeXT's "image_newline" loses its "model.".
 std::optional<std::string> published_llava_name(std::string_view name);
+
+/// The published Qwen2.5-VL name ("visual...", "model.layers...", "lm_head...") of a tensor in that
+/// spelling or the one in memory ("model.visual...", "model.language_model..."). Nothing for
+/// tensors to drop, as above.
+std::optional<std::string> published_qwen_vl_name(std::string_view name);
+
+/// By config.json's model_type: "llava..." and "qwen2_5_vl" as above, names of other models as they
+/// are.
+std::optional<std::string> published_name(std::string_view model_type, std::string_view name);
 
 }  // namespace mm::ckpt

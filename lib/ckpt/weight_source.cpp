@@ -21,9 +21,9 @@ constexpr uint64_t kMaxConfigBytes = 16 << 20;
 constexpr uint64_t kMaxSideBytes = 256 << 20;
 constexpr std::array<std::string_view, 2> kNotWeights = {"optimizer.", "ema."};
 
-bool is_llava(const Json& config) {
+std::string model_type_of(const Json& config) {
   const auto type = config.find("model_type");
-  return type != config.end() && type->is_string() && type->get<std::string>().starts_with("llava");
+  return type != config.end() && type->is_string() ? type->get<std::string>() : "";
 }
 
 bool is_tied(const Json& config) {
@@ -96,9 +96,9 @@ WeightSource from_hugging_face(const fs::path& directory) {
       .side_files = side_files_of(directory),
       .notes = weights->notes(),
       .open_files = weights};
-  const bool rename = is_llava(source.config);
+  const std::string type = model_type_of(source.config);
   for (const auto& [stored, tensor] : weights->tensors()) {
-    const auto name = rename ? published_llava_name(stored) : std::optional(stored);
+    const auto name = published_name(type, stored);
     if (!name) {
       source.notes.push_back(stored + " dropped: computed, not learned");
       continue;

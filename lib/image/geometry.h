@@ -61,6 +61,7 @@ struct Preparation {
   int32_t patch = 14;                     ///< pixels of a patch
   int32_t merge = 1;                      ///< patches along a side that make one token
   std::vector<Size> grid_points;          ///< kAnyRes: multiples of `side`
+  int32_t max_grid_tiles = 0;             ///< kAnyRes: see scaled_grid()
   int32_t min_tiles = 1, max_tiles = 12;  ///< kInternVl, without the whole
   bool thumbnail = true;                  ///< kInternVl: one tile more shows the whole
   int64_t min_pixels = 56 * 56, max_pixels = 1280 * 28 * 28;  ///< kQwen

@@ -8,15 +8,6 @@
 namespace mm::image {
 namespace {
 
-// Doubles in the order of operations of the reference, which decides borderline cases.
-int32_t fitted(int32_t side, double scale) { return static_cast<int32_t>(side * scale); }
-
-// int(round(x, 7)) of the reference: cut down, but for what is an integer up to rounding errors.
-int32_t cut_down(double x) {
-  const double up = std::ceil(x);
-  return static_cast<int32_t>(up - x <= 5e-8 ? up : std::floor(x));
-}
-
 Size of(const Image& image) { return {image.width, image.height}; }
 
 int32_t square_tokens(const Preparation& p) {
@@ -31,7 +22,7 @@ PictureShape anyres_shape(Size in, const Preparation& p) {
           .tiles = 1 + grid.width * grid.height,
           .rows = grid.height,
           .columns = grid.width,
-          .tokens = anyres_tokens(in, p.side / p.patch, grid)};
+          .tokens = anyres_tokens(in, p.side / p.patch, grid, p.max_grid_tiles)};
 }
 
 PictureShape internvl_shape(Size in, const Preparation& p) {
@@ -87,40 +78,6 @@ int64_t round_half_even(double value) {
   const auto whole = static_cast<int64_t>(down);
   if (part != 0.5) return whole + (part > 0.5 ? 1 : 0);
   return whole + whole % 2;
-}
-
-Size best_grid(Size in, std::span<const Size> points) {
-  MM_CHECK(!points.empty(), "no grid to choose from");
-  const int64_t area = int64_t{in.width} * in.height;
-  int64_t best_effective = 0, best_waste = 0;
-  Size best = points.front();
-  for (const Size& point : points) {
-    const double scale = std::min(static_cast<double>(point.width) / in.width,
-                                  static_cast<double>(point.height) / in.height);
-    const int64_t effective =
-        std::min(int64_t{fitted(in.width, scale)} * fitted(in.height, scale), area);
-    const int64_t waste = int64_t{point.width} * point.height - effective;
-    const bool better =
-        effective > best_effective || (effective == best_effective && waste < best_waste);
-    if (&point != points.data() && !better) continue;
-    best = point;
-    best_effective = effective;
-    best_waste = waste;
-  }
-  return best;
-}
-
-int32_t anyres_tokens(Size in, int32_t side, Size grid) {
-  int32_t height = side * grid.height, width = side * grid.width;
-  const double ratio = static_cast<double>(in.width) / in.height;
-  if (ratio > static_cast<double>(width) / height) {
-    const int32_t fits = cut_down(in.height * (static_cast<double>(width) / in.width));
-    height -= (height - fits) / 2 * 2;
-  } else {
-    const int32_t fits = cut_down(in.width * (static_cast<double>(height) / in.height));
-    width -= (width - fits) / 2 * 2;
-  }
-  return side * side + height * width + height;
 }
 
 Size internvl_grid(Size in, int32_t side, const InternVlTiles& tiles) {

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "lib/image/anyres.h"
 #include "lib/image/geometry.h"
 #include "lib/image/image.h"
 
@@ -21,21 +22,15 @@ struct PictureShape {
 };
 
 /// Shape of an upright picture of size `in`, from its header alone. Tokens: (side / patch /
-/// merge)^2 for one square tile; kAnyRes: those of the base, plus the grid's without its padding,
-/// plus one line mark per row of the grid; kInternVl: as many for every tile; kQwen: (height / f) *
-/// (width / f), f = patch * merge; kBucket: (height / patch) * (width / patch). Pure.
+/// merge)^2 for one square tile; kAnyRes: those of the base, plus the grid's without its padding
+/// (scaled down above max_grid_tiles), plus one line mark per row of the grid; kInternVl: as many
+/// for every tile; kQwen: (height / f) * (width / f), f = patch * merge; kBucket: (height / patch)
+/// * (width / patch). Pure.
 PictureShape shape_of(Size in, const Preparation& preparation);
 
 /// The picture's tiles, [tiles, tile.height, tile.width, 3] in one Image of height tiles *
 /// tile.height; to the bit as the reference processors cut them. `in` is upright.
 Image prepare_tiles(const Image& in, const Preparation& preparation);
-
-/// The grid of `points` with the largest effective resolution, then the least waste, the first on a
-/// tie (LLaVA-NeXT). `points` is not empty.
-Size best_grid(Size in, std::span<const Size> points);
-/// Tokens of a LLaVA-NeXT picture: base + unpadded grid + one per row of it. `side` of a tile in
-/// patches, `grid` in tiles.
-int32_t anyres_tokens(Size in, int32_t side, Size grid);
 
 /// Columns and rows of InternVL's tiles: the ratio nearest to the picture's, of all grids of
 /// `min_tiles` to `max_tiles`, fewest tiles first; on a tie the later one if the picture has more

@@ -70,10 +70,9 @@ Sums sum_chunks(const at::Tensor& hidden, const at::Tensor& weight, const at::Te
 
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static Variable forward(AutogradContext* context, const Variable& hidden, const Variable& weight,
-                          const at::Tensor& targets, const at::Tensor& row_weights,
-                          const at::Tensor& row_losses, int64_t rows_at_once) {
+                          const at::Tensor& targets, const RowTerms& rows, int64_t rows_at_once) {
     const Sums sums =
-        sum_chunks(hidden, weight, targets, {row_weights, row_losses},
+        sum_chunks(hidden, weight, targets, rows,
                    {.want_hidden = hidden.requires_grad(), .want_weight = weight.requires_grad()},
                    rows_at_once);
     context->save_for_backward({sums.d_hidden, sums.d_weight});
@@ -84,7 +83,7 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
     const auto scaled = [&](const at::Tensor& sum) {
       return sum.defined() ? sum * gradients[0].to(sum.scalar_type()) : Variable();
     };
-    return {scaled(saved[0]), scaled(saved[1]), Variable(), Variable(), Variable(), Variable()};
+    return {scaled(saved[0]), scaled(saved[1]), Variable(), Variable(), Variable()};
   }
 };
 
@@ -98,8 +97,8 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weig
   const int64_t rows_at_once = std::max<int64_t>(1, max_logit_elements / weight.size(0));
   if (!at::GradMode::is_enabled())
     return sum_chunks(hidden, weight, targets, rows, {}, rows_at_once).loss;
-  return LinearCrossEntropy::apply(hidden, weight, targets, rows.weights, rows.losses,
-                                   rows_at_once);
+  // As one struct: apply() takes no undefined tensors.
+  return LinearCrossEntropy::apply(hidden, weight, targets, rows, rows_at_once);
 }
 
 at::Tensor linear_cross_entropy_reference(const at::Tensor& hidden, const at::Tensor& weight,

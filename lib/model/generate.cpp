@@ -9,6 +9,7 @@
 #include "lib/model/cross_entropy.h"
 #include "lib/model/eager.h"
 #include "lib/model/kv_cache.h"
+#include "lib/model/patch_layout.h"
 
 namespace mm::model {
 namespace {
@@ -75,6 +76,8 @@ Batch continuation_batch(const std::vector<std::vector<int64_t>>& tokens,
   batch.targets = at::full({batch.tokens.size(0)}, kNoTarget, at::kLong);
   batch.image_token_index = at::empty({0}, at::kLong);
   batch.pixel_values = like.pixel_values.narrow(0, 0, 0);
+  if (like.patch_layout != nullptr)
+    batch.patch_layout = std::make_shared<PatchLayout>(layout_patches({}, {}));
   batch.sizes.tokens = batch.tokens.size(0);
   batch.sizes.samples = static_cast<int64_t>(tokens.size());
   batch.sizes.patches = like.sizes.patches;
@@ -96,10 +99,13 @@ std::vector<std::vector<int64_t>> generate_greedy(const Model& model, const Para
   if (!growing.any()) return growing.results;
   std::vector<int64_t> last = pass(prompts);
   growing.take(last, options);
+  // Positions go on behind the prompt's, which pictures may have shortened.
+  std::vector<int64_t> position = next_positions(prompts);
   while (growing.any()) {
     std::vector<std::vector<int64_t>> next;
     for (int64_t token : last) next.push_back({token});
-    last = pass(continuation_batch(next, cache.lengths, prompts));
+    last = pass(continuation_batch(next, position, prompts));
+    for (int64_t& p : position) ++p;
     growing.take(last, options);
   }
   return growing.results;

@@ -12,9 +12,6 @@
 namespace mm::model {
 namespace {
 
-const std::string kTiedHead = "language_model.lm_head.weight";
-const std::string kTable = "language_model.model.embed_tokens.weight";
-
 /// Published name -> the tensor's entry. All names of the directory, renamed, each once.
 struct Source {
   const ckpt::HfTensor* tensor = nullptr;
@@ -22,10 +19,10 @@ struct Source {
 };
 using Sources = std::map<std::string, Source>;
 
-Sources rename_all(const ckpt::HfWeights& weights, const std::string& origin) {
+Sources rename_all(const ckpt::HfWeights& weights, Family family, const std::string& origin) {
   Sources sources;
   for (const auto& [stored, tensor] : weights.tensors()) {
-    const auto name = ckpt::published_llava_name(stored);
+    const auto name = ckpt::published_name(family_name(family), stored);
     if (!name) continue;
     const auto [it, fresh] = sources.emplace(*name, Source{&tensor, stored});
     if (!fresh) {
@@ -39,10 +36,11 @@ at::Tensor value_of(const Source& source) {
   return to_tensor(*source.tensor->file, *source.tensor->entry);
 }
 
-void settle_tied_head(Sources& sources, const std::string& origin) {
-  const auto head = sources.find(kTiedHead);
+void settle_tied_head(Sources& sources, Family family, const std::string& origin) {
+  const std::string prefix = family == Family::kQwen25Vl ? "" : "language_model.";
+  const auto head = sources.find(prefix + "lm_head.weight");
   if (head == sources.end()) return;
-  const auto table = sources.find(kTable);
+  const auto table = sources.find(prefix + "model.embed_tokens.weight");
   if (table != sources.end() && !at::equal(value_of(head->second), value_of(table->second))) {
     throw DataError(
         "{}: tie_word_embeddings is true, but {} differs from {}; set it to false in config.json "
@@ -92,8 +90,8 @@ at::Tensor to_tensor(const ckpt::SafetensorsFile& file, const ckpt::TensorEntry&
 std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig& config,
                                            const ckpt::HfWeights& weights,
                                            const std::string& origin) {
-  Sources sources = rename_all(weights, origin);
-  if (config.text.tied_head) settle_tied_head(sources, origin);
+  Sources sources = rename_all(weights, config.family, origin);
+  if (config.text.tied_head) settle_tied_head(sources, config.family, origin);
   refuse_missing(model, sources, origin);
   std::vector<at::Tensor> values;
   for (const ParamSpec& spec : model.params) {

@@ -60,6 +60,13 @@ Layer declare_layer(Model& model, const TextConfig& c, const std::string& at, in
 using Values = std::vector<at::Tensor>;
 using Inputs = std::span<const at::Tensor>;
 
+RopeAngles angles_of(const TextConfig& c, const Batch& batch, bool wide) {
+  // Without pictures all axes have the same positions.
+  if (c.rope_sections.empty() || !batch.axis_positions.defined())
+    return rope_angles(batch.positions, c.head_size, c.rope_theta, wide, c.rope_scaling);
+  return axis_rope_angles({batch.axis_positions, c.rope_sections}, c.head_size, c.rope_theta, wide);
+}
+
 // n1 [T, C] -> attention output [T, C].
 at::Tensor attend(const Layer& layer, const SegmentContext& context, const at::Tensor& n1) {
   const TextConfig& c = layer.config;
@@ -68,9 +75,7 @@ at::Tensor attend(const Layer& layer, const SegmentContext& context, const at::T
     const at::Tensor x = apply(linear, params, n1).view({n1.size(0), count, c.head_size});
     return norm < 0 ? x : rms_norm(x, params.get(norm), c.norm_eps);
   };
-  const bool wide = n1.scalar_type() == at::kDouble;
-  const RopeAngles angles =
-      rope_angles(context.batch.positions, c.head_size, c.rope_theta, wide, c.rope_scaling);
+  const RopeAngles angles = angles_of(c, context.batch, n1.scalar_type() == at::kDouble);
   const at::Tensor q = rope(heads(layer.q, c.heads, layer.q_norm), angles),
                    k = rope(heads(layer.k, c.kv_heads, layer.k_norm), angles);
   const at::Tensor v = heads(layer.v, c.kv_heads);

@@ -1,44 +1,22 @@
 #include "lib/model/llava.h"
 
-#include <ATen/ATen.h>
-
-#include "lib/base/error.h"
-#include "lib/model/llama.h"
 #include "lib/model/projector.h"
-#include "lib/model/rows.h"
+#include "lib/model/qwen_vl.h"
+#include "lib/model/splice.h"
+#include "lib/model/tile_features.h"
 #include "lib/model/vision_tower.h"
 
 namespace mm::model {
-namespace {
-
-at::Tensor embed_and_splice(const at::Tensor& table, const Batch& batch,
-                            const at::Tensor& features) {
-  const at::Tensor text = at::embedding(table, batch.tokens);
-  MM_CHECK(features.size(0) == batch.image_token_index.size(0),
-           "{} picture features for {} placeholders", features.size(0),
-           batch.image_token_index.size(0));
-  return replace_rows(text, batch.image_token_index, features);
-}
-
-}  // namespace
 
 Model build_llava(const LlavaConfig& config) {
   check_config(config, "model configuration");
+  if (config.family == Family::kQwen25Vl) return build_qwen_vl(config);
   Model model;
   const Slot tower = add_vision_tower(model, config.vision, "vision_tower.vision_model.",
                                       config.vision_layers_run());
-  const Slot features = add_projector(model, config, tower);
-  const std::string prefix = "language_model.";
-  const ParamId table = declare_embedding_table(model, config.text, prefix);
-  const Slot x = model.add_slot("hidden.0");
-  Segment splice{.name = "language.embeddings", .in = {features}, .out = {x}, .params = {table}};
-  splice.forward = [table](const SegmentContext& context, std::span<const at::Tensor> in) {
-    return std::vector<at::Tensor>{
-        embed_and_splice(context.params.get(table), context.batch, in[0])};
-  };
-  splice.cost = [](const Sizes&) { return SegmentCost{}; };
-  model.blocks.push_back({"language.embeddings", Part::kLanguage, {std::move(splice)}});
-  add_llama(model, config.text, prefix, x, table);
+  Slot features = add_projector(model, config, tower);
+  if (config.has_tiles()) features = add_tile_arrangement(model, config, features);
+  add_spliced_decoder(model, config.text, "language_model.", features);
   return model;
 }
 

@@ -2,15 +2,28 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "lib/base/json.h"
 
 namespace mm::model {
 
+/// Which published model the parts make.
+enum class Family {
+  kLlava,           ///< LLaVA 1.0, 1.5: one square picture, a fixed number of tokens
+  kLlavaNext,       ///< LLaVA 1.6: the whole picture and tiles of a grid, a mark behind each line
+  kLlavaOnevision,  ///< the same with many tiles, whose features are scaled down
+  kQwen25Vl,        ///< Qwen2.5-VL: pictures of any size, 2 x 2 patches a token
+};
+/// The model_type of config.json.
+const char* family_name(Family family);
+
 enum class VisionKind {
   kClip,    ///< class token first, pre_layrnorm, patches without bias, quick GELU (Radford et al.
             ///< 2021)
   kSiglip,  ///< no class token, patches with bias, tanh GELU (Zhai et al. 2023)
+  kQwen25,  ///< pictures of any size as two equal frames, rotary positions of row and column,
+            ///< attention in windows, RMSNorm, gated SiLU (Bai et al. 2025)
 };
 
 /// A vision tower. Defaults are those of Hugging Face's CLIPVisionConfig, which published files
@@ -26,6 +39,12 @@ struct VisionConfig {
   int64_t patch_size = 32;   ///< pixels a side
   double norm_eps = 1e-5;
   bool pooling_head = false;  ///< SigLIP's attention pooling: in the files, not run
+
+  // Of kQwen25, whose pictures have no common size: image_size is 0.
+  int64_t merge = 1;                 ///< patches along a side that make one token
+  int64_t window = 0;                ///< pixels along a side that attention sees
+  std::vector<int64_t> full_layers;  ///< layers whose attention sees the whole picture
+  int64_t output = 0;                ///< width that the merger writes: the decoder's
 
   /// floor(image_size / patch_size)^2, without the class token (field case C13).
   int64_t grid_patches() const { return (image_size / patch_size) * (image_size / patch_size); }
@@ -70,6 +89,9 @@ struct TextConfig {
   double norm_eps = 1e-6;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
+  /// Pairs of a head that turn with the position in time, height and width, one after the other
+  /// (M-RoPE); empty: one position.
+  std::vector<int64_t> rope_sections;
   int64_t sliding_window = 0;  ///< a token sees this many, itself among them; 0: all before it
   bool qkv_bias = false;       ///< biases on q, k and v
   bool qk_norm = false;        ///< RMSNorm over each head of q and k before the rotation
@@ -79,8 +101,15 @@ struct TextConfig {
   int64_t pad_token = -1;
 };
 
-/// LLaVA as Hugging Face's config.json states it: tower, two-layer GELU projector, decoder.
+/// A grid that tiles can make, in pixels.
+struct GridPoint {
+  int64_t height = 0, width = 0;
+  bool operator==(const GridPoint&) const = default;
+};
+
+/// A vision-language model as Hugging Face's config.json states it: tower, projector, decoder.
 struct LlavaConfig {
+  Family family = Family::kLlava;
   VisionConfig vision;
   TextConfig text;
   int64_t image_token_index = 32000;  ///< the token that stands for one patch
@@ -90,16 +119,30 @@ struct LlavaConfig {
   /// token.
   bool keep_first_row = false;
   bool projector_bias = true;
+  std::vector<GridPoint> grid_points;  ///< of kLlavaNext and kLlavaOnevision
+  /// kLlavaOnevision: features of more tiles than these are scaled down ("anyres_max_9").
+  int64_t max_grid_tiles = 0;
+  int64_t video_token = -1;  ///< stands for frames, which are not read; -1: none
+  /// Around each picture of kQwen25Vl.
+  int64_t vision_start_token = -1, vision_end_token = -1;
 
   /// Tower layers that run: -2 leaves out the last one.
   int64_t vision_layers_run() const;
-  /// Rows that one picture takes in the language model: C13.
-  int64_t patches_per_image() const { return vision.rows() - (keep_first_row ? 0 : 1); }
+  /// Whether pictures bring a PictureShape: tiles, or sizes of their own.
+  bool varied_pictures() const { return family != Family::kLlava; }
+  bool has_tiles() const {
+    return family == Family::kLlavaNext || family == Family::kLlavaOnevision;
+  }
+  /// Rows that one picture or tile takes behind the projector: C13. 0 where sizes differ.
+  int64_t patches_per_image() const {
+    return family == Family::kQwen25Vl ? 0 : vision.rows() - (keep_first_row ? 0 : 1);
+  }
 };
 
-/// Reads a config.json in either spelling: transformers 5 (`rope_parameters`) or the published one
-/// (`rope_theta`). Throws DataError, naming `origin` and the key, for another model type,
-/// activation or rope scaling, and for sizes that do not fit together.
+/// Reads a config.json in either spelling: transformers 5 (`rope_parameters`; Qwen2.5-VL:
+/// `text_config`) or the published one (`rope_theta`; the decoder's keys at the top). Throws
+/// DataError, naming `origin` and the key, for another model type, activation or rope scaling, and
+/// for sizes that do not fit together.
 LlavaConfig llava_config_from_json(const Json& json, const std::string& origin);
 LlavaConfig read_llava_config(const std::filesystem::path& config_json);
 

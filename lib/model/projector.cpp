@@ -34,7 +34,7 @@ Slot add_projector(Model& model, const LlavaConfig& config, Slot features) {
       declare_linear(model, prefix + "1", hidden, config.vision.hidden, config.projector_bias);
   const Linear second = declare_linear(model, prefix + "2", hidden, hidden, config.projector_bias);
   const int64_t skip = config.keep_first_row ? 0 : 1;
-  const Slot out = model.add_slot("features");
+  const Slot out = model.add_slot(config.has_tiles() ? "tile_features" : "features");
   Segment segment{.name = "projector", .in = {features}, .out = {out}};
   append_params(segment.params, first);
   append_params(segment.params, second);

@@ -6,6 +6,7 @@
 #include "lib/model/eager.h"
 #include "lib/model/generate.h"
 #include "lib/model/kv_cache.h"
+#include "lib/model/patch_layout.h"
 
 namespace mm::model {
 namespace {
@@ -45,7 +46,7 @@ class Rest {
     }
     if (next.empty()) return;
     KvCache cache(&prefix_);
-    const std::vector<int64_t> start(group.size(), prefix_.lengths[0]);
+    const std::vector<int64_t> start(group.size(), next_positions(prompt_).front());
     const SlotValues slots =
         eager_forward(model_, params_, continuation_batch(inputs, start, prompt_), &cache);
     const at::Tensor column = at::tensor(next, at::kLong).unsqueeze(1);

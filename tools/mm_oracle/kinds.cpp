@@ -9,10 +9,13 @@
 namespace mm::oracle {
 namespace {
 
-constexpr std::array<Kind, 14> kKinds = {{
+constexpr std::array<Kind, 17> kKinds = {{
     {"llava", "LLaVA, llama", check_llava},
     {"llava_qwen2", "LLaVA, qwen2", check_llava},
     {"llava_siglip", "LLaVA, siglip", check_llava},
+    {"llava_next", "LLaVA any resolution, next", check_llava},
+    {"llava_onevision", "LLaVA any resolution, onevision", check_llava},
+    {"qwen2_5_vl", "Qwen2.5-VL", check_llava},
     {"dit", "DiT, class-conditional", nullptr},
     {"pixart", "PixArt", nullptr},
     {"sd3", "SD3 MMDiT, rectified flow", nullptr},

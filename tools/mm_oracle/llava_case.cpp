@@ -4,6 +4,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/cross_entropy.h"
+#include "tools/mm_oracle/picture_inputs.h"
 
 namespace mm::oracle {
 namespace {
@@ -12,19 +13,19 @@ struct Inputs {
   at::Tensor ids, mask, labels, pixels;
 };
 
-Inputs read_inputs(Folder& folder) {
+Inputs read_inputs(Folder& folder, const model::LlavaConfig& config) {
   Inputs in{folder.tensor("input_ids"), folder.tensor("attention_mask"), folder.tensor("labels"),
             folder.tensor("pixel_values")};
   const auto like_ids = [&](const at::Tensor& x) {
     return x.scalar_type() == at::kLong && x.sizes() == in.ids.sizes();
   };
+  const int64_t dims = config.family == model::Family::kQwen25Vl ? 2 : 4;
   if (in.ids.dim() != 2 || !like_ids(in.ids) || !like_ids(in.mask) || !like_ids(in.labels) ||
-      in.pixels.dim() != 4) {
+      in.pixels.dim() != dims) {
     throw DataError(
         "{}: io.safetensors: input_ids, attention_mask and labels must be int64 of one shape "
-        "[batch, token], "
-        "pixel_values [picture, channel, height, width]",
-        folder.directory().string());
+        "[batch, token], pixel_values must have {} dimensions",
+        folder.directory().string(), dims);
   }
   return in;
 }
@@ -61,9 +62,8 @@ model::SimpleParams LlavaCase::params(const std::vector<bool>& trainable) const 
 
 LlavaCase read_llava_case(Folder& folder, at::ScalarType dtype) {
   LlavaCase c{.loaded = model::load_llava(folder.directory()), .dtype = dtype};
-  const Inputs in = read_inputs(folder);
+  const Inputs in = read_inputs(folder, c.loaded.config);
   pack_rows(in, c);
-  c.batch.pixel_values = in.pixels.to(dtype);
   c.batch.image_token_index =
       c.batch.tokens.eq(c.loaded.config.image_token_index).nonzero().flatten();
   c.targets = static_cast<double>(c.batch.targets.ne(model::kNoTarget).sum().item<int64_t>());
@@ -71,12 +71,16 @@ LlavaCase read_llava_case(Folder& folder, at::ScalarType dtype) {
   model::Sizes& sizes = c.batch.sizes;
   sizes.tokens = c.batch.tokens.size(0);
   sizes.samples = in.ids.size(0);
-  sizes.images = in.pixels.size(0);
   sizes.patches = c.loaded.config.patches_per_image();
   sizes.targets = static_cast<int64_t>(c.targets);
-  if (c.batch.image_token_index.size(0) != sizes.images * sizes.patches) {
-    throw DataError("{}: {} picture tokens, {} pictures of {} patches", folder.directory().string(),
-                    c.batch.image_token_index.size(0), sizes.images, sizes.patches);
+  set_pictures(read_pictures(folder, c.loaded.config), in.pixels.to(dtype), c.loaded.config,
+               c.batch);
+  int64_t wanted = sizes.images * sizes.patches;
+  if (c.loaded.config.varied_pictures()) wanted = 0;
+  for (const model::PictureShape& picture : c.batch.pictures) wanted += picture.tokens;
+  if (c.batch.image_token_index.size(0) != wanted) {
+    throw DataError("{}: {} picture tokens, the pictures have {}", folder.directory().string(),
+                    c.batch.image_token_index.size(0), wanted);
   }
   return c;
 }

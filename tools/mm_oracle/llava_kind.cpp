@@ -1,14 +1,17 @@
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "lib/base/error.h"
+#include "lib/model/generate.h"
 #include "lib/model/llava.h"
 #include "lib/model/norms.h"
 #include "tools/mm_oracle/checks.h"
 #include "tools/mm_oracle/kinds.h"
 #include "tools/mm_oracle/llava_case.h"
 #include "tools/mm_oracle/llava_training.h"
+#include "tools/mm_oracle/picture_inputs.h"
 
 namespace mm::oracle {
 namespace {
@@ -27,6 +30,34 @@ at::Tensor kept(const LlavaCase& c, const at::Tensor& padded) {
   return padded.flatten(0, 1).index_select(0, c.kept_rows);
 }
 
+// Tokens of each picture, its grid of tiles, and where patches stand.
+void check_picture_sizes(Folder& folder, const LlavaCase& c, Report& report) {
+  Json tokens = Json::array(), grids = Json::array();
+  for (const model::PictureShape& picture : c.batch.pictures) {
+    tokens.push_back(picture.tokens);
+    grids.push_back({picture.rows, picture.columns});
+  }
+  report.exact("image_tokens", folder.take("image_tokens") == tokens, tokens.dump() + " here");
+  if (c.loaded.config.has_tiles())
+    report.exact("tile_grids", folder.take("tile_grids") == grids, grids.dump() + " here");
+  if (!c.batch.axis_positions.defined()) return;
+  const at::Tensor want = folder.tensor("position_ids").flatten(1).index_select(1, c.kept_rows);
+  report.exact("position_ids", at::equal(want, c.batch.axis_positions), "others here");
+}
+
+// The most likely tokens behind the first sample's prompt.
+void check_greedy(Folder& folder, const LlavaCase& c, Report& report) {
+  if (!folder.has("greedy")) return;
+  const Json& greedy = folder.take("greedy");
+  const auto want = greedy.at("tokens").get<std::vector<int64_t>>();
+  const model::SimpleParams params = c.params(std::vector<bool>(c.loaded.values.size(), false));
+  const auto got = model::generate_greedy(
+      c.loaded.model, params, first_tokens(c.batch, greedy.at("prompt"), c.loaded.config),
+      {.max_new_tokens = static_cast<int64_t>(want.size()),
+       .banned_tokens = {c.loaded.config.image_token_index}});
+  report.exact("greedy/tokens", got.front() == want, Json(got.front()).dump() + " here");
+}
+
 void check_settings(Folder& folder, const LlavaCase& c, Report& report) {
   const model::LlavaConfig& config = c.loaded.config;
   const auto same = [&](const std::string& path, double got) {
@@ -34,7 +65,11 @@ void check_settings(Folder& folder, const LlavaCase& c, Report& report) {
     report.exact(path, got == want, fmt::format("{} here, {} there", got, want));
   };
   same("image_token_id", static_cast<double>(config.image_token_index));
-  same("image_tokens_per_image", static_cast<double>(config.patches_per_image()));
+  if (config.varied_pictures()) {
+    check_picture_sizes(folder, c, report);
+  } else {
+    same("image_tokens_per_image", static_cast<double>(config.patches_per_image()));
+  }
   same("supervised_tokens", c.targets);
   report.exact("tied_embeddings", folder.take("tied_embeddings") == Json(config.text.tied_head),
                "the configuration says otherwise");
@@ -45,14 +80,23 @@ void check_settings(Folder& folder, const LlavaCase& c, Report& report) {
   }
 }
 
+// The decoder's last norm, whatever stands before its name.
+size_t final_norm(const model::Model& m) {
+  const auto it = std::ranges::find_if(m.params, [](const model::ParamSpec& spec) {
+    return spec.name.ends_with("model.norm.weight");
+  });
+  return static_cast<size_t>(it - m.params.begin());
+}
+
 void check_forward(Folder& folder, const LlavaCase& c, const model::SlotValues& slots,
                    Report& report) {
   const model::Model& m = c.loaded.model;
   const at::Tensor features = slots[model::find_slot(m, "features")];
-  check_tensor(report, "image_features", features, folder.tensor("image_features").flatten(0, 1));
+  const at::Tensor want = folder.tensor("image_features");
+  check_tensor(report, "image_features", features, want.dim() == 3 ? want.flatten(0, 1) : want);
   const model::TextConfig& text = c.loaded.config.text;
   const at::Tensor last = slots[model::find_slot(m, "hidden." + std::to_string(text.layers))];
-  const at::Tensor norm = c.loaded.values[model::find_param(m, "language_model.model.norm.weight")];
+  const at::Tensor norm = c.loaded.values[final_norm(m)];
   check_tensor(report, "final_hidden", model::rms_norm(last, norm.to(c.dtype), text.norm_eps),
                kept(c, folder.tensor("final_hidden")));
   const at::Tensor logits = slots[m.logits_slot];
@@ -155,6 +199,7 @@ void check_llava(Folder& folder, Report& report) {
   check_settings(folder, single, report);
   check_declarations(folder, single, report);
   check_last_layer(folder, single, report);
+  check_greedy(folder, single, report);
   const double loss = check_step(folder, single, null_params, report);
   report.number("loss", relative_error(loss, folder.number("loss")), kLossTolerance, "rel");
   const double wide = check_step(folder, read_llava_case(folder, at::kDouble), null_params, report);
