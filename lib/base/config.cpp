@@ -75,6 +75,8 @@ void ConfigDocument::apply_override(std::string_view assignment) {
   detail::apply_override(*state_, assignment);
 }
 
+void ConfigDocument::let_paths_be_absent() { state_->paths_may_be_absent = true; }
+
 ConfigTable ConfigDocument::root() {
   state_->reading = true;
   state_->top.table = &state_->document;

@@ -38,6 +38,9 @@ class ConfigDocument {
   /// made. Relative paths in it are relative to the current directory. Only before root().
   void apply_override(std::string_view assignment);
 
+  /// From now on a path that must exist may be absent: to check a recipe before its files are there.
+  void let_paths_be_absent();
+
   ConfigTable root();
 
   /// Everything read so far, defaults included, as a recipe that reads the same; in order of first

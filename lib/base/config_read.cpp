@@ -193,7 +193,8 @@ std::optional<std::filesystem::path> ConfigTable::find_path(std::string_view nam
     const auto resolved = std::filesystem::absolute(base / node->as_string()->get());
     value = resolved.lexically_normal().string();
     std::error_code ignored;
-    if (option.must_exist && !std::filesystem::exists(*value, ignored)) {
+    if (option.must_exist && !state_->paths_may_be_absent &&
+        !std::filesystem::exists(*value, ignored)) {
       fail(name, "no such file or directory: " + escape_text(*value));
     }
   }

@@ -42,6 +42,7 @@ struct ConfigState {
   std::map<std::string, std::string> overrides;  ///< dotted path -> the assignment that set it
   ConfigNode top;
   bool reading = false;
+  bool paths_may_be_absent = false;
 };
 
 std::string join_path(const std::string& table, std::string_view key);

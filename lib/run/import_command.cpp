@@ -36,11 +36,16 @@ std::optional<int64_t> whole(std::string_view text) {
   return value;
 }
 
+/// A launcher's flag has one value; the words behind it belong to no flag.
+std::string first_value(const ImportFlag& flag) {
+  return flag.values.empty() ? "" : flag.values.front();
+}
+
 /// The first of `keys` that is given: its number; nothing if its value is not one.
 std::optional<int64_t> first_number(const std::vector<ImportFlag>& flags,
                                     std::initializer_list<const char*> keys, int64_t otherwise) {
   for (const char* key : keys) {
-    if (const ImportFlag* flag = find(flags, key)) return whole(flag->value());
+    if (const ImportFlag* flag = find(flags, key)) return whole(first_value(*flag));
   }
   return otherwise > 0 ? std::optional<int64_t>(otherwise) : std::nullopt;
 }
@@ -59,8 +64,9 @@ std::optional<int64_t> included_slots(std::string_view hosts) {
 }
 
 std::optional<int64_t> world_of(const std::vector<ImportFlag>& launcher) {
-  if (const ImportFlag* all = find(launcher, "num_processes")) return whole(all->value());
-  if (const ImportFlag* hosts = find(launcher, "include")) return included_slots(hosts->value());
+  if (const ImportFlag* all = find(launcher, "num_processes")) return whole(first_value(*all));
+  if (const ImportFlag* hosts = find(launcher, "include"))
+    return included_slots(first_value(*hosts));
   const auto nodes = first_number(launcher, {"num_nodes", "nnodes", "nodes"}, 1);
   const auto each = first_number(
       launcher, {"num_gpus", "nproc_per_node", "nproc", "gpus_per_node", "ntasks_per_node"}, 0);

@@ -34,8 +34,10 @@ std::pair<size_t, int64_t> Recipe::locate(int64_t global_step) const {
   return {index, global_step};
 }
 
-Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                   RecipePaths paths) {
   ConfigDocument document = ConfigDocument::load(path);
+  if (paths == RecipePaths::kMayBeAbsent) document.let_paths_be_absent();
   for (const std::string& assignment : overrides) document.apply_override(assignment);
   ConfigTable root = document.root();
   Recipe recipe{.path = path};

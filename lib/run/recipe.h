@@ -98,9 +98,13 @@ struct Recipe {
   std::pair<size_t, int64_t> locate(int64_t global_step) const;
 };
 
+/// Whether directories that a recipe starts from must be there when it is read.
+enum class RecipePaths { kMustExist, kMayBeAbsent };
+
 /// Reads and checks `path` with `--set a.b=c` overrides. Throws UsageError with file, line, column
 /// and the nearest known key.
-Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides);
+Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                   RecipePaths paths = RecipePaths::kMustExist);
 
 /// The keys whose change makes a saved state useless or misleading (model sizes, seed, stages' data
 /// and batch), as JSON; stored with checkpoints and compared on resume.
