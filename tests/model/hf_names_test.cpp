@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/model/tiny_llava.h"
+#include "tests/model/tiny_varied.h"
 
 using namespace mm::model;
 using mm::ckpt::published_llava_name;
@@ -49,4 +49,31 @@ TEST_CASE("tables that can be computed are dropped, what is unknown is left alon
   CHECK(renamed("model.layers.0.self_attn.rotary_emb.inv_freq") == "(dropped)");
   CHECK(renamed("vision_tower.vision_model.embeddings.position_ids") == "(dropped)");
   CHECK(renamed("image_newline") == "image_newline");
+}
+
+TEST_CASE("the newline of LLaVA-NeXT has one name, with and without model.") {
+  CHECK(renamed("image_newline") == "image_newline");
+  CHECK(renamed("model.image_newline") == "image_newline");
+}
+
+TEST_CASE("Qwen2.5-VL's names in memory become the published ones") {
+  const auto qwen = [](const std::string& name) {
+    return mm::ckpt::published_name("qwen2_5_vl", name).value_or("(dropped)");
+  };
+  CHECK(qwen("model.visual.blocks.3.attn.qkv.bias") == "visual.blocks.3.attn.qkv.bias");
+  CHECK(qwen("visual.merger.ln_q.weight") == "visual.merger.ln_q.weight");
+  CHECK(qwen("model.language_model.layers.0.mlp.up_proj.weight") ==
+        "model.layers.0.mlp.up_proj.weight");
+  CHECK(qwen("model.layers.0.mlp.up_proj.weight") == "model.layers.0.mlp.up_proj.weight");
+  CHECK(qwen("model.language_model.embed_tokens.weight") == "model.embed_tokens.weight");
+  CHECK(qwen("lm_head.weight") == "lm_head.weight");
+  CHECK(qwen("visual.rotary_pos_emb.inv_freq") == "(dropped)");
+  for (const ParamSpec& spec : build_llava(test::tiny_qwen_config()).params)
+    CHECK(qwen(spec.name) == spec.name);
+}
+
+TEST_CASE("names of other models are left alone") {
+  CHECK(mm::ckpt::published_name("bert", "model.layers.0.weight") == "model.layers.0.weight");
+  CHECK(mm::ckpt::published_name("llava_next", "lm_head.weight") ==
+        "language_model.lm_head.weight");
 }

@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "lib/base/error.h"
 #include "tests/base/temp_dir.h"
-#include "tests/model/tiny_llava.h"
+#include "tests/model/tiny_varied.h"
 
 using namespace mm::model;
 using mm::Json;
@@ -99,7 +101,8 @@ TEST_CASE("an unknown model type, activation or strategy is refused by name") {
     return refusal(json);
   };
   CHECK(with(nullptr, "model_type", "blip") ==
-        "config.json.model_type is \"blip\"; only \"llava\" is supported");
+        "config.json.model_type is \"blip\"; expected llava, llava_next, llava_onevision or "
+        "qwen2_5_vl");
   CHECK(with("text_config", "model_type", "gpt_neox").find("gpt_neox") != std::string::npos);
   CHECK(with("vision_config", "model_type", "dinov2").find("dinov2") != std::string::npos);
   CHECK(with("vision_config", "hidden_act", "gelu").find("quick_gelu") != std::string::npos);
@@ -150,4 +153,89 @@ TEST_CASE("C13: picture tokens are floor(side / patch)^2, one more where the cla
   CHECK(tokens(224, 32, false) == 49);
   CHECK(tokens(224, 16, false) == 196);
   CHECK(tokens(384, 14, false) == 729);
+}
+
+TEST_CASE("each family is written and read back the same, and named by its model_type") {
+  for (const LlavaConfig& config :
+       {test::tiny_next_config(), test::tiny_onevision_config(), test::tiny_qwen_config()}) {
+    const Json json = to_json(config);
+    CHECK(json.at("model_type") == family_name(config.family));
+    const LlavaConfig back = llava_config_from_json(json, "x");
+    CHECK((back.family == config.family));
+    CHECK(to_json(back) == json);
+    CHECK((back.grid_points == config.grid_points));
+    CHECK(back.max_grid_tiles == config.max_grid_tiles);
+    CHECK(back.text.rope_sections == config.text.rope_sections);
+    CHECK(back.vision.full_layers == config.vision.full_layers);
+  }
+}
+
+TEST_CASE("Qwen2.5-VL: the decoder's keys at the top or in text_config, both rope spellings") {
+  const Json flat = to_json(test::tiny_qwen_config());
+  Json nested = flat;
+  nested["text_config"] = flat;
+  nested["text_config"].erase("vision_config");
+  nested["text_config"]["model_type"] = "qwen2_5_vl_text";
+  nested["text_config"].erase("rope_scaling");
+  nested["text_config"]["rope_parameters"] = {
+      {"rope_type", "default"}, {"rope_theta", 10000.0}, {"mrope_section", {1, 1, 2}}};
+  for (const char* key : {"hidden_size", "num_hidden_layers", "rope_theta", "rope_scaling"})
+    nested.erase(key);
+  CHECK(to_json(llava_config_from_json(nested, "x")) == flat);
+  Json published = flat;
+  published["rope_scaling"] = {{"type", "mrope"}, {"mrope_section", {1, 1, 2}}};
+  CHECK(to_json(llava_config_from_json(published, "x")) == flat);
+}
+
+TEST_CASE("grids, windows and sections that do not fit are refused by name") {
+  const auto refuses = [](const LlavaConfig& config, const std::function<void(Json&)>& change,
+                          const std::string& words) {
+    Json json = to_json(config);
+    change(json);
+    const std::string message = refusal(json);
+    CAPTURE(message);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  const LlavaConfig next = test::tiny_next_config(), qwen = test::tiny_qwen_config();
+  refuses(
+      next,
+      [](Json& j) {
+        j["image_grid_pinpoints"] = {{8, 12}};
+      },
+      "8 x 12 is no multiple of the tile, 8 pixels");
+  refuses(
+      next, [](Json& j) { j["image_grid_pinpoints"] = {{8}}; },
+      "image_grid_pinpoints: expected a list of");
+  refuses(
+      next, [](Json& j) { j["image_grid_pinpoints"] = Json::array(); }, "empty");
+  refuses(
+      test::tiny_onevision_config(), [](Json& j) { j["vision_aspect_ratio"] = "pad"; },
+      "expected anyres_max_");
+  refuses(
+      next, [](Json& j) { j["vision_feature_select_strategy"] = "full"; },
+      "5 features for 4 patches");
+  refuses(
+      qwen, [](Json& j) { j["vision_config"]["window_size"] = 12; }, "window_size 12");
+  refuses(
+      qwen,
+      [](Json& j) {
+        j["rope_scaling"]["mrope_section"] = {1, 1, 1};
+      },
+      "half of the head size, 8");
+  refuses(
+      qwen, [](Json& j) { j["vision_config"]["out_hidden_size"] = 32; }, "out_hidden_size 32");
+  refuses(
+      qwen, [](Json& j) { j["vision_config"]["temporal_patch_size"] = 1; }, "temporal_patch_size");
+  refuses(
+      next, [](Json& j) { j["model_type"] = "paligemma"; }, "qwen2_5_vl");
+}
+
+TEST_CASE("absent grids are those that the published classes mean") {
+  Json json = to_json(test::tiny_next_config());
+  json.erase("image_grid_pinpoints");
+  CHECK((llava_config_from_json(json, "x").grid_points ==
+         std::vector<GridPoint>{{8, 16}, {16, 8}, {16, 16}, {24, 8}, {8, 24}}));
+  json = to_json(test::tiny_onevision_config());
+  json.erase("image_grid_pinpoints");
+  CHECK(llava_config_from_json(json, "x").grid_points.size() == 36);
 }

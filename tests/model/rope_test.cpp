@@ -74,3 +74,25 @@ TEST_CASE("rope_angles: Llama 3's scaling keeps short waves, stretches long ones
   CHECK(stretched > 20);
   CHECK(got[1].item<double>() == doctest::Approx(plain[1].item<double>()));
 }
+
+TEST_CASE("axis_rope_angles: equal positions are one position, sections take their own axis") {
+  const at::Tensor positions = at::tensor({0, 5, 9}, at::kLong);
+  const RopeAngles one = rope_angles(positions, 16, 1e4, true);
+  const RopeAngles equal =
+      axis_rope_angles({at::stack({positions, positions, positions}), {2, 3, 3}}, 16, 1e4, true);
+  CHECK(at::equal(one.cos, equal.cos));
+  CHECK(at::equal(one.sin, equal.sin));
+  const at::Tensor zero = at::zeros_like(positions);
+  const RopeAngles height =
+      axis_rope_angles({at::stack({zero, positions, zero}), {2, 3, 3}}, 16, 1e4, true);
+  CHECK(at::equal(height.sin.narrow(1, 2, 3), one.sin.narrow(1, 2, 3)));
+  CHECK(height.sin.narrow(1, 0, 2).abs().max().item<double>() == 0);
+  CHECK(height.sin.narrow(1, 5, 3).abs().max().item<double>() == 0);
+}
+
+TEST_CASE("grid_rope_angles: half of the pairs turn with the row, half with the column") {
+  const at::Tensor row = at::tensor({3}, at::kLong), column = at::tensor({7}, at::kLong);
+  const RopeAngles got = grid_rope_angles({row, column}, 8, 1e4, true);
+  CHECK(at::equal(got.sin.narrow(1, 0, 2), rope_angles(row, 4, 1e4, true).sin));
+  CHECK(at::equal(got.sin.narrow(1, 2, 2), rope_angles(column, 4, 1e4, true).sin));
+}
