@@ -148,9 +148,11 @@ void map_optimizer(ImportContext& c) {
     take("max_grad_norm", "stage.clip_norm", 0, 1e9, 1.0);
   }
   const std::string optimizer = c.text("optim").value_or("adamw_torch");
+  if (optimizer == "lion" || optimizer == "lion_32bit")
+    return c.set("stage.optimizer", toml_word("lion"), {"optim"});
   if (optimizer.starts_with("adamw") && optimizer.find("bit") == std::string::npos)
-    return c.map({"optim"}, "stage", "AdamW");
-  c.lose("optim", "AdamW is the optimizer here");
+    return c.map({"optim"}, "stage.optimizer", toml_word("adamw"));
+  c.lose("optim", "optimizers here are adamw and lion: the recipe has adamw");
 }
 
 void map_fp16(ImportContext& c) {

@@ -88,49 +88,84 @@ void map_model(ImportContext& c) {
   }
 }
 
-/// "[(336, 672), (672, 336)]", width first, in pixels -> "2x1,1x2", rows first, in tiles. Empty if
-/// it is of another form.
-std::string grids_of(const std::string& pinpoints, int64_t side) {
+using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+
+/// The numbers of "[(336, 672), (672, 336)]" or "(1x1),...,(6x6)" in twos; nothing for other text.
+std::optional<Pairs> read_pairs(const std::string& text) {
   std::vector<int64_t> numbers;
-  for (size_t i = 0; i < pinpoints.size();) {
+  for (size_t i = 0; i < text.size();) {
     int64_t value = 0;
-    const auto [end, error] =
-        std::from_chars(pinpoints.data() + i, pinpoints.data() + pinpoints.size(), value);
-    if (error == std::errc()) {
+    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), value);
+    if (error == std::errc() && value > 0 && value < 1 << 20 && numbers.size() < 4096) {
       numbers.push_back(value);
-      i = static_cast<size_t>(end - pinpoints.data());
-    } else if (std::string_view("[]() ,").find(pinpoints[i++]) == std::string_view::npos) {
-      return "";
+      i = static_cast<size_t>(end - text.data());
+    } else if (std::string_view("[]() ,x.").find(text[i++]) == std::string_view::npos) {
+      return std::nullopt;
     }
   }
-  std::string out;
-  for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
-    const int64_t width = numbers[i], height = numbers[i + 1];
-    if (side <= 0 || width <= 0 || height <= 0 || width % side != 0 || height % side != 0)
-      return "";
-    out += fmt::format("{}{}x{}", out.empty() ? "" : ",", height / side, width / side);
+  if (numbers.empty() || numbers.size() % 2 != 0) return std::nullopt;
+  Pairs pairs;
+  for (size_t i = 0; i < numbers.size(); i += 2) pairs.emplace_back(numbers[i], numbers[i + 1]);
+  return pairs;
+}
+
+/// Sizes in pixels, or a range of tiles, as --grids takes them: rows x columns. LLaVA reads a size
+/// width first, config.json height first; lists that hold both turns of each size keep their order,
+/// so that they are those of config.json.
+std::string grids_of(const std::string& pinpoints, int64_t side) {
+  auto pairs = read_pairs(pinpoints);
+  if (!pairs) return "";
+  if (pinpoints.find("...") != std::string::npos) {
+    if (pairs->size() != 2 || (*pairs)[1].first > 16 || (*pairs)[1].second > 16) return "";
+    const auto [first, last] = std::pair((*pairs)[0], (*pairs)[1]);
+    pairs->clear();
+    for (int64_t a = first.first; a <= last.first; ++a) {
+      for (int64_t b = first.second; b <= last.second; ++b) pairs->emplace_back(a, b);
+    }
+    side = 1;
   }
-  return numbers.size() % 2 == 0 ? out : "";
+  const bool both_turns = std::all_of(pairs->begin(), pairs->end(), [&](const auto& p) {
+    return std::find(pairs->begin(), pairs->end(), std::pair(p.second, p.first)) != pairs->end();
+  });
+  std::string out;
+  for (auto [rows, columns] : *pairs) {
+    if (!both_turns) std::swap(rows, columns);
+    if (side <= 0 || rows % side != 0 || columns % side != 0) return "";
+    out += fmt::format("{}{}x{}", out.empty() ? "" : ",", rows / side, columns / side);
+  }
+  return out;
+}
+
+/// "anyres_max_9": features of more than 9 tiles are scaled down to them.
+int64_t most_tiles(const std::string& ratio) {
+  constexpr std::string_view kPrefix = "anyres_max_";
+  int64_t most = 0;
+  if (!ratio.starts_with(kPrefix)) return 0;
+  const char* end = ratio.data() + ratio.size();
+  const auto [at, error] = std::from_chars(ratio.data() + kPrefix.size(), end, most);
+  return error == std::errc() && at == end && most > 0 && most <= 1024 ? most : 0;
 }
 
 void map_geometry(ImportContext& c, PackCommand& pack) {
-  constexpr const char* kPack = "mmshard pack --geometry";
   const std::string ratio = c.text("image_aspect_ratio").value_or("square");
-  if (ratio == "pad") pack.geometry = "pad";
-  if (ratio.starts_with("anyres")) pack.geometry = "anyres";
+  pack.max_grid_tiles = most_tiles(ratio);
   const bool siglip = c.shown("vision_tower").find("siglip") != std::string::npos;
-  if (ratio == "square" && siglip) pack.geometry = "squash";
-  if (ratio == "square" || ratio == "pad" || ratio == "anyres")
-    c.map({"image_aspect_ratio"}, kPack, pack.geometry);
-  c.lose("image_aspect_ratio",
-         "not the same pixels: anyres without a cap on tokens takes its place (other names: crop)");
-  if (const auto points = c.text("image_grid_pinpoints")) {
-    pack.grids = pack.geometry == "anyres" ? grids_of(*points, pack.image_side) : "";
-    if (!pack.grids.empty()) c.map({"image_grid_pinpoints"}, "mmshard pack --grids", pack.grids);
-    if (pack.geometry != "anyres") c.needless("image_grid_pinpoints", "pictures are not tiled");
-    c.lose("image_grid_pinpoints",
-           "expected sizes that are whole tiles; --grids keeps its default");
-  }
+  if (ratio == "square") pack.geometry = siglip ? "squash" : "crop";
+  if (ratio == "pad") pack.geometry = "pad";
+  if (ratio == "anyres" || pack.max_grid_tiles > 0) pack.geometry = "anyres";
+  if (ratio == "square" || ratio == "pad" || pack.geometry == "anyres")
+    c.map({"image_aspect_ratio"}, "mmshard pack --geometry",
+          pack.max_grid_tiles == 0
+              ? pack.geometry
+              : fmt::format("anyres --max-grid-tiles {}", pack.max_grid_tiles));
+  c.lose("image_aspect_ratio", "no such geometry: the command above has crop");
+  const auto points = c.text("image_grid_pinpoints");
+  if (!points) return;
+  if (pack.geometry != "anyres")
+    return c.needless("image_grid_pinpoints", "pictures are not tiled");
+  pack.grids = grids_of(*points, pack.image_side);
+  if (!pack.grids.empty()) c.map({"image_grid_pinpoints"}, "mmshard pack --grids", pack.grids);
+  c.lose("image_grid_pinpoints", "expected sizes that are whole tiles; --grids keeps its default");
 }
 
 void map_data(ImportContext& c, PackCommand& pack) {

@@ -114,8 +114,9 @@ void map_optimizer(ImportContext& c) {
   take("adam_beta2", "stage.beta2", 0.999999, 0.999);
   take("adam_eps", "stage.eps", 1, 1e-8);
   take("clip_grad", "stage.clip_norm", 1e9, 1.0);
-  if (c.text("optimizer").value_or("adam") == "adam") c.map({"optimizer"}, "stage", "AdamW");
-  c.lose("optimizer", "AdamW is the optimizer here");
+  if (c.text("optimizer").value_or("adam") == "adam")
+    c.map({"optimizer"}, "stage.optimizer", toml_word("adamw"));
+  c.lose("optimizer", "optimizers here are adamw and lion: the recipe has adamw");
 }
 
 void map_precision(ImportContext& c) {

@@ -63,6 +63,7 @@ std::vector<std::string> PackCommand::lines() const {
   if (patch > 0) add("--patch", std::to_string(patch));
   if (merge > 1) add("--merge", std::to_string(merge));
   if (!grids.empty()) add("--grids", grids);
+  if (max_grid_tiles > 0) add("--max-grid-tiles", std::to_string(max_grid_tiles));
   if (max_tiles > 0) add("--max-tiles", std::to_string(max_tiles));
   if (geometry == "internvl") add("--thumbnail", thumbnail ? "true" : "false");
   std::vector<std::string> rows;

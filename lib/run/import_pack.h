@@ -12,9 +12,10 @@ struct PackCommand {
   std::string geometry = "crop";
   int64_t image_side = 0, patch = 0, merge = 1;  ///< 0: unknown
   int64_t max_length = 0;
-  std::string grids;      ///< of geometry anyres; empty: its default
-  int64_t max_tiles = 0;  ///< of geometry internvl
-  bool thumbnail = true;  ///< of geometry internvl
+  std::string grids;           ///< of geometry anyres; empty: its default
+  int64_t max_grid_tiles = 0;  ///< of geometry anyres, 0: no cap
+  int64_t max_tiles = 0;       ///< of geometry internvl
+  bool thumbnail = true;       ///< of geometry internvl
 
   /// The command in lines that a shell joins.
   std::vector<std::string> lines() const;

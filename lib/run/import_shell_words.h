@@ -1,11 +1,12 @@
 #pragma once
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "lib/run/import_shell_fields.h"
 
 namespace mm::run::detail {
 
@@ -42,8 +43,6 @@ class ShellLexer {
   ShellToken next(bool assignments, bool test);
 
  private:
-  class Fields;
-
   bool at_end() const { return at_ >= text_.size(); }
   char peek(size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
@@ -57,14 +56,13 @@ class ShellLexer {
   std::optional<ShellToken> read_assignment();
   std::vector<std::string> read_array();
   std::vector<std::string> read_word(bool split, bool test = false);
-  void read_single_quotes(Fields& out);
-  void read_double_quotes(Fields& out);
-  void read_dollar(Fields& out, bool quoted);
-  void read_braced(std::string_view inside, Fields& out, bool quoted);
+  void read_single_quotes(ShellFields& out);
+  void read_double_quotes(ShellFields& out);
+  void read_dollar(ShellFields& out, bool quoted);
+  void read_braced(std::string_view inside, ShellFields& out, bool quoted);
   std::string read_balanced(char open, char close);
   std::string expand_default(std::string_view text);
   std::optional<std::vector<std::string>> lookup(std::string_view name) const;
-  void emit(const std::vector<std::string>& values, Fields& out, bool quoted, bool each);
 
   std::string_view text_;
   ShellScope& scope_;
