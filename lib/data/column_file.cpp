@@ -1,5 +1,6 @@
 #include "lib/data/column_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -103,6 +104,11 @@ ColumnFile::ColumnFile(const std::filesystem::path& path, const ColumnFormat& fo
   for (const Column& c : table)
     places_.push_back({std::string(c.name, strnlen(c.name, kNameBytes)), c.offset, c.bytes,
                        c.element_bytes, c.crc});
+}
+
+bool ColumnFile::has(std::string_view name) const {
+  return std::any_of(places_.begin(), places_.end(),
+                     [&](const Place& place) { return place.name == name; });
 }
 
 std::span<const std::byte> ColumnFile::checked(std::string_view name,

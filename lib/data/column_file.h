@@ -47,6 +47,7 @@ class ColumnFile {
   std::span<const std::byte> bytes() const { return map_.bytes(); }
   const std::string& path() const { return path_; }
 
+  bool has(std::string_view name) const;
   /// `count`: elements the column must have; none: any count. DataError if anything does not fit.
   template <typename T>
   std::span<const T> get(std::string_view name, std::optional<uint64_t> count) const {

@@ -43,6 +43,21 @@ std::vector<std::string> list_pictures(const fs::path& root) {
   return names;
 }
 
+std::vector<fs::path> list_files(const fs::path& folder,
+                                 const std::function<bool(const std::string&)>& wanted) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with('.') && wanted(name) && it->is_regular_file())
+      files.push_back(it->path());
+  }
+  if (error) throw IoError("{}: cannot list: {}", folder.string(), error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 KohyaName kohya_name(std::string_view directory) {
   const size_t bar = directory.find('_');
   const KohyaName plain{1, std::string(directory)};

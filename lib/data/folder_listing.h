@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,11 @@ bool is_picture_name(const std::filesystem::path& path);
 /// Relative paths of all pictures in a directory and below, sorted by bytes; names that begin with
 /// a dot are left alone. Throws IoError.
 std::vector<std::string> list_pictures(const std::filesystem::path& root);
+
+/// Files directly in a directory for which `wanted(name)`, sorted by bytes; names that begin with a
+/// dot are left alone. Throws IoError.
+std::vector<std::filesystem::path> list_files(
+    const std::filesystem::path& folder, const std::function<bool(const std::string&)>& wanted);
 
 /// "10_cat": 10 and "cat". Other names: 1 and the name.
 struct KohyaName {

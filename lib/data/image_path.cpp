@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "lib/text/normal_form.h"
+
 namespace mm::data {
 namespace {
 
@@ -25,6 +27,10 @@ bool leaves_root(std::string_view slashed) {
     begin = end + 1;
   }
   return false;
+}
+
+std::string in_form(text::NormalForm form, const std::string& name) {
+  return text::to_normal_form(form, name).text;
 }
 
 /// The file, unless a link takes it out of the root.
@@ -57,8 +63,12 @@ Result<std::filesystem::path> resolve_image_path(const std::filesystem::path& ro
   std::error_code error;
   const auto literal = root / recorded;
   if (std::filesystem::is_regular_file(literal, error)) return inside(root, literal, links);
-  const auto other = root / slashed;
-  if (std::filesystem::is_regular_file(other, error)) return inside(root, other, links);
+  // An archive made on another system may have composed or taken apart the accents of its names.
+  for (const std::string& name : {slashed, in_form(text::NormalForm::kNfc, slashed),
+                                  in_form(text::NormalForm::kNfd, slashed)}) {
+    const auto other = root / name;
+    if (std::filesystem::is_regular_file(other, error)) return inside(root, other, links);
+  }
   return Failure{"missing", fmt::format("no file {}", literal.string())};
 }
 

@@ -39,6 +39,7 @@ std::vector<BuiltColumn> columns_of(std::span<const IndexRow> rows) {
       column_of<int32_t>("targets", rows, [](const IndexRow& r) { return r.size.targets; }));
   all.push_back(column_of<int32_t>("width", rows, [](const IndexRow& r) { return r.width; }));
   all.push_back(column_of<int32_t>("height", rows, [](const IndexRow& r) { return r.height; }));
+  all.push_back(column_of<uint32_t>("source", rows, [](const IndexRow& r) { return r.source; }));
   uint64_t end = 0;
   all.push_back(
       column_of<uint64_t>("key_end", rows, [&](const IndexRow& r) { return end += r.key.size(); }));
@@ -69,6 +70,7 @@ DatasetIndex::DatasetIndex(const std::filesystem::path& path) : file_(path, kFor
   targets_ = file_.get<int32_t>("targets", rows_);
   width_ = file_.get<int32_t>("width", rows_);
   height_ = file_.get<int32_t>("height", rows_);
+  if (file_.has("source")) source_ = file_.get<uint32_t>("source", rows_);
   key_end_ = file_.get<uint64_t>("key_end", rows_);
   const auto keys = file_.get<char>("keys", std::nullopt);
   keys_ = {keys.data(), keys.size()};
@@ -94,8 +96,8 @@ std::string_view DatasetIndex::key(uint64_t row) const {
 
 IndexRow DatasetIndex::row(uint64_t row) const {
   MM_CHECK(row < rows_, "row {} of {}", row, rows_);
-  return {source_row_[row], offset_[row], shard_[row],  bytes_[row],
-          size(row),        width_[row],  height_[row], std::string(key(row))};
+  return {source_row_[row], offset_[row], shard_[row],           bytes_[row], size(row),
+          width_[row],      height_[row], std::string(key(row)), source(row)};
 }
 
 std::vector<SampleSize> DatasetIndex::sizes() const {

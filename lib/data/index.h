@@ -20,6 +20,7 @@ struct IndexRow {
   SampleSize size;
   int32_t width = 0, height = 0;  ///< of the stored pictures; 0 without
   std::string key;                ///< recorded name, UTF-8
+  uint32_t source = 0;            ///< part of the mixture, as in source_names()
 };
 
 /// Where the record of a row lies.
@@ -48,6 +49,8 @@ class DatasetIndex {
   /// All sizes in row order, as plan_epoch takes them.
   std::vector<SampleSize> sizes() const;
   std::string_view key(uint64_t row) const;
+  /// Part of the mixture that the row came from; 0 in sets that were packed before it was kept.
+  uint32_t source(uint64_t row) const { return source_.empty() ? 0 : source_[row]; }
   std::span<const std::byte> bytes() const { return file_.bytes(); }
 
  private:
@@ -55,7 +58,7 @@ class DatasetIndex {
   ColumnFile file_;
   uint64_t rows_ = 0;
   std::span<const uint64_t> source_row_, offset_, key_end_;
-  std::span<const uint32_t> shard_, bytes_;
+  std::span<const uint32_t> shard_, bytes_, source_;
   std::span<const int32_t> tokens_, images_, targets_, width_, height_;
   std::string_view keys_;
 };

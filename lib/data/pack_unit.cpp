@@ -11,7 +11,7 @@ namespace {
 
 // Payloads back to back, the table, then a tail: bytes of the table, hash of the records, hash of
 // table and both numbers before it (u64 each), magic.
-constexpr std::string_view kMagic = "MMUNIT2\n";
+constexpr std::string_view kMagic = "MMUNIT3\n";
 constexpr size_t kNumbersBytes = 2 * sizeof(uint64_t);
 constexpr size_t kTailBytes = kNumbersBytes + sizeof(uint64_t) + kMagic.size();
 
@@ -50,6 +50,7 @@ void put_sample(ByteWriter& out, const UnitSample& sample) {
   out.put(sample.payload_bytes);
   out.put(sample.payload_crc);
   out.put(sample.repeat);
+  out.put(sample.source);
   out.put(static_cast<uint32_t>(sample.picture_hashes.size()));
   for (const uint64_t hash : sample.picture_hashes) out.put(hash);
 }
@@ -66,6 +67,7 @@ UnitSample get_sample(ByteReader& in, uint32_t unit) {
   sample.payload_bytes = in.get<uint32_t>();
   sample.payload_crc = in.get<uint32_t>();
   sample.repeat = in.get<uint32_t>();
+  sample.source = in.get<uint32_t>();
   for (auto left = in.get<uint32_t>(); left > 0; --left)
     sample.picture_hashes.push_back(in.get<uint64_t>());
   return sample;
@@ -116,6 +118,8 @@ uint64_t records_hash(std::span<const SourceItem> items) {
     put_string(out, record.key);
     put_string(out, record.root);
     out.put(record.repeat);
+    out.put(record.source);
+    out.put(static_cast<uint8_t>(record.orientation));
     out.put(static_cast<uint8_t>(record.conversation.document));
     for (size_t i = 0; i < record.images.size(); ++i) {
       put_string(out, record.images[i]);
@@ -143,7 +147,8 @@ void UnitWriter::add(const UnitOutcome& outcome) {
     throw DataError("sample \"{}\" has {} bytes, over 4 GiB", sample->key, sample->payload.size());
   table_.samples.push_back({sample->row, sample->key, sample->size, sample->width, sample->height,
                             /*unit=*/0, offset_, static_cast<uint32_t>(sample->payload.size()),
-                            crc32c(sample->payload), sample->repeat, sample->picture_hashes});
+                            crc32c(sample->payload), sample->repeat, sample->source,
+                            sample->picture_hashes});
   file_.write(sample->payload);
   offset_ += sample->payload.size();
 }

@@ -27,6 +27,7 @@ struct UnitSample {
   uint32_t payload_bytes = 0;
   uint32_t payload_crc = 0;              ///< CRC32C
   uint32_t repeat = 0;                   ///< of the record
+  uint32_t source = 0;                   ///< likewise
   std::vector<uint64_t> picture_hashes;  ///< as in BuiltSample
 };
 

@@ -16,7 +16,9 @@ constexpr double kMaxRepeat = 1e6;
 /// the root that their pictures start from.
 class PartSource final : public RecordSource {
  public:
-  explicit PartSource(SourcePart part) : part_(std::move(part)) {
+  /// `number`: of the part, for its records; none where parts are files of one source.
+  PartSource(SourcePart part, std::optional<uint32_t> number)
+      : part_(std::move(part)), number_(number) {
     if (!(part_.repeat > 0) || part_.repeat > kMaxRepeat) {
       throw UsageError("{}: repeat is {}; it must be above 0 and at most {}",
                        part_.options.path.string(), part_.repeat, kMaxRepeat);
@@ -55,9 +57,11 @@ class PartSource final : public RecordSource {
   void finish(Record& record) const {
     if (record.root.empty()) record.root = part_.options.root().string();
     record.repeat = std::max(record.repeat, pass_);
+    if (number_) record.source = *number_;
   }
 
   const SourcePart part_;
+  const std::optional<uint32_t> number_;
   uint32_t whole_passes_ = 1;
   uint64_t millionths_ = 0;  ///< of the rows, in the pass after the whole ones
   std::unique_ptr<RecordSource> source_;
@@ -65,13 +69,19 @@ class PartSource final : public RecordSource {
   uint64_t row_ = 0;  ///< in this pass
 };
 
+std::optional<uint32_t> number_of(size_t part, PartNames names) {
+  if (names == PartNames::kFiles) return std::nullopt;
+  return static_cast<uint32_t>(part);
+}
+
 class SequenceSource final : public RecordSource {
  public:
-  explicit SequenceSource(std::vector<SourcePart> parts) : parts_(std::move(parts)) {}
+  SequenceSource(std::vector<SourcePart> parts, PartNames names)
+      : parts_(std::move(parts)), names_(names) {}
 
   std::optional<SourceItem> next() override {
     for (; at_ < parts_.size(); ++at_, source_.reset()) {
-      if (!source_) source_.emplace(parts_[at_]);
+      if (!source_) source_.emplace(parts_[at_], number_of(at_, names_));
       if (auto item = source_->next()) {
         renumber(*item, row_++);
         return item;
@@ -82,6 +92,7 @@ class SequenceSource final : public RecordSource {
 
  private:
   const std::vector<SourcePart> parts_;
+  const PartNames names_;
   std::optional<PartSource> source_;
   size_t at_ = 0;
   uint64_t row_ = 0;
@@ -90,8 +101,9 @@ class SequenceSource final : public RecordSource {
 /// Bad and skipped rows pass through without counting, so the shares are those of good rows.
 class WeightedSource final : public RecordSource {
  public:
-  explicit WeightedSource(const std::vector<SourcePart>& parts) : turns_(weights_of(parts)) {
-    for (const SourcePart& part : parts) sources_.emplace_back(part);
+  WeightedSource(const std::vector<SourcePart>& parts, PartNames names)
+      : turns_(weights_of(parts)) {
+    for (size_t i = 0; i < parts.size(); ++i) sources_.emplace_back(parts[i], number_of(i, names));
   }
 
   std::optional<SourceItem> next() override {
@@ -131,15 +143,15 @@ class WeightedSource final : public RecordSource {
 
 }  // namespace
 
-std::unique_ptr<RecordSource> open_parts(std::vector<SourcePart> parts) {
+std::unique_ptr<RecordSource> open_parts(std::vector<SourcePart> parts, PartNames names) {
   const auto weighted = std::count_if(parts.begin(), parts.end(),
                                       [](const SourcePart& part) { return part.weight != 0; });
-  if (weighted == 0) return std::make_unique<SequenceSource>(std::move(parts));
+  if (weighted == 0) return std::make_unique<SequenceSource>(std::move(parts), names);
   if (static_cast<size_t>(weighted) != parts.size()) {
     throw UsageError("{} of {} sources have a weight; give all of them one, or none", weighted,
                      parts.size());
   }
-  return std::make_unique<WeightedSource>(parts);
+  return std::make_unique<WeightedSource>(parts, names);
 }
 
 }  // namespace mm::data

@@ -36,8 +36,14 @@ PicturePacker::PicturePacker(const PictureOptions& options)
       decoding_(decode_options_of(options)),
       varied_(!image::is_uniform(preparation_.geometry)) {}
 
-Result<PictureGrid> PicturePacker::grid_of(const std::string& file) const {
-  const auto header = image::probe(image::as_bytes(file), decoding_.limits);
+image::DecodeOptions PicturePacker::decoding(int orientation) const {
+  image::DecodeOptions options = decoding_;
+  options.untagged = orientation;
+  return options;
+}
+
+Result<PictureGrid> PicturePacker::grid_of(const std::string& file, int orientation) const {
+  const auto header = image::probe_for(image::as_bytes(file), decoding(orientation));
   if (!header) return header.failure();
   const bool apply = decoding_.orient == image::Orient::kApply;
   const image::PictureShape shape =
@@ -83,14 +89,14 @@ PictureCodec PicturePacker::encode(const image::Image& tiles, int32_t count,
   return jpeg ? PictureCodec::kJpeg : PictureCodec::kWebp;
 }
 
-Result<PackedPicture> PicturePacker::pack(const std::string& file) const {
+Result<PackedPicture> PicturePacker::pack(const std::string& file, int orientation) const {
   PackedPicture picture;
   if (varied_) {
-    auto grid = grid_of(file);
+    auto grid = grid_of(file, orientation);
     if (!grid) return grid.failure();
     picture.grid = *grid;
   }
-  const auto decoded = image::decode_prepared(image::as_bytes(file), preparation_, decoding_);
+  const auto decoded = image::decode_prepared(image::as_bytes(file), preparation_, decoding(orientation));
   if (!decoded) return decoded.failure();
   const image::Image& image = decoded->image;
   const int32_t tiles = picture.grid ? picture.grid->tiles : 1;

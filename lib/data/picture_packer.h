@@ -30,11 +30,13 @@ class PicturePacker {
   bool varied() const { return varied_; }
   /// Tiles and tokens from the file's header alone, for a varied set. Failure kinds of
   /// image::probe, and "too_large" for more tiles or pixels than a record can hold.
-  Result<PictureGrid> grid_of(const std::string& file) const;
+  /// `orientation`: of a file that carries none.
+  Result<PictureGrid> grid_of(const std::string& file, int orientation = 1) const;
   /// Failure kinds of image::decode.
-  Result<PackedPicture> pack(const std::string& file) const;
+  Result<PackedPicture> pack(const std::string& file, int orientation = 1) const;
 
  private:
+  image::DecodeOptions decoding(int orientation) const;
   PictureCodec encode(const image::Image& tiles, int32_t count, std::string& bytes) const;
   std::optional<PictureCodec> as_it_is(const std::string& file, image::Format format,
                                        const image::Image& prepared) const;

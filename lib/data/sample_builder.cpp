@@ -86,7 +86,7 @@ std::optional<LedgerEntry> SampleBuilder::add_pictures(const Record& record, siz
       if (!content) return refuse(i, content.failure());
       pictures.files.push_back(std::move(*content));
     }
-    auto packed = packer_->pack(*pictures.files[i]);
+    auto packed = packer_->pack(*pictures.files[i], record.orientation);
     if (!packed) return refuse(i, packed.failure());
     pictures.packed.push_back(std::move(*packed));
   }
@@ -97,7 +97,8 @@ std::optional<LedgerEntry> SampleBuilder::add_grids(const Record& record,
                                                     Pictures& pictures) const {
   for (size_t i = 0; i < record.images.size(); ++i) {
     auto content = fetch(record, i);
-    Result<PictureGrid> grid = content ? packer_->grid_of(**content) : content.failure();
+    Result<PictureGrid> grid =
+        content ? packer_->grid_of(**content, record.orientation) : content.failure();
     if (!grid) {
       return LedgerEntry{record.row, record.key, record.images[i], grid.failure().kind,
                          grid.failure().message};
@@ -126,6 +127,7 @@ std::variant<BuiltSample, LedgerEntry> SampleBuilder::build(const Record& record
   // A label on the first token alone would train on nothing after the shift.
   if (sample.size.targets == 0) return refuse({"no_targets", "no token to train on"});
   sample.repeat = record.repeat;
+  sample.source = record.source;
   if (packer_) {
     if (auto bad = add_pictures(record, count, pictures)) return *bad;
   }

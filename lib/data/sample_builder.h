@@ -22,6 +22,7 @@ struct BuiltSample {
   int32_t width = 0, height = 0;         ///< of the largest stored tile; 0 without
   std::string payload;                   ///< encode_sample
   uint32_t repeat = 0;                   ///< of the record
+  uint32_t source = 0;                   ///< likewise
   std::vector<uint64_t> picture_hashes;  ///< XXH3 of each picture's bytes as the source has them
 };
 

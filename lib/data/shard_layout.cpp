@@ -102,7 +102,8 @@ std::vector<IndexRow> index_rows(const ShardInput& input, std::span<const ShardP
                    sample.size,
                    sample.width,
                    sample.height,
-                   sample.key};
+                   sample.key,
+                   sample.source};
       offset += record_bytes(sample);
     }
   }

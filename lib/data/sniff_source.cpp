@@ -5,7 +5,9 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/data/csv_reader.h"
+#include "lib/data/folder_listing.h"
 #include "lib/data/source.h"
+#include "lib/data/unpacked_file.h"
 
 namespace mm::data {
 namespace {
@@ -14,10 +16,21 @@ constexpr uint64_t kHeadBytes = 64 << 10;
 constexpr uint64_t kMaxMetaBytes = uint64_t{16} << 20;
 constexpr size_t kTarMagicAt = 257;
 
-std::string head_of(const std::filesystem::path& path) {
-  const File file = File::open_read(path);
-  std::string head(std::min(file.size_bytes(), kHeadBytes), '\0');
-  file.read_at(0, std::as_writable_bytes(std::span(head)));
+/// The first bytes of a file, unpacked if it is compressed.
+std::string head_of(const std::filesystem::path& path, uint64_t most) {
+  std::string head;
+  if (!is_compressed(path)) {
+    const File file = File::open_read(path);
+    head.resize(std::min(file.size_bytes(), most));
+    file.read_at(0, std::as_writable_bytes(std::span(head)));
+    return head;
+  }
+  UnpackedFile file(path);
+  head.resize(most);
+  const auto bytes = std::as_writable_bytes(std::span(head));
+  size_t size = 0;
+  for (size_t got = 1; got > 0 && size < most; size += got) got = file.read(bytes.subspan(size));
+  head.resize(size);
   return head;
 }
 
@@ -50,8 +63,8 @@ SourceKind kind_of_object(std::string_view text, const std::filesystem::path& pa
     } catch (const DataError&) {
     }
   }
-  if (File::open_read(path).size_bytes() > kMaxMetaBytes) return SourceKind::kJsonl;
-  const std::string whole = read_file(path, kMaxMetaBytes);
+  const std::string whole = head_of(path, kMaxMetaBytes + 1);
+  if (whole.size() > kMaxMetaBytes) return SourceKind::kJsonl;
   const size_t begin = whole.find('{');
   return parses_as_meta(std::string_view(whole).substr(begin)) ? SourceKind::kInternvlMeta
                                                                : SourceKind::kJsonl;
@@ -69,19 +82,26 @@ SourceKind kind_of_text(std::string_view text, const std::filesystem::path& path
   return SourceKind::kJsonl;
 }
 
+/// Pictures with captions, unless there are none and the folder holds shards of another kind.
+SourceKind kind_of_folder(const std::filesystem::path& folder) {
+  for (const SourceKind kind : {SourceKind::kWebdataset, SourceKind::kParquet}) {
+    if (shard_files(folder, kind).empty()) continue;
+    return list_files(folder, is_picture_name).empty() ? kind : SourceKind::kFolder;
+  }
+  return SourceKind::kFolder;
+}
+
 }  // namespace
 
 SourceKind sniff_source(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) return SourceKind::kFolder;
+  if (std::filesystem::is_directory(path)) return kind_of_folder(path);
   const auto file = source_files({.path = path}).front();
-  const std::string head = head_of(file);
-  const auto begins = [&](std::string_view magic) { return head.starts_with(magic); };
-  if (begins("PAR1")) return SourceKind::kParquet;
-  if (begins("\x1f\x8b") || begins("\x28\xb5\x2f\xfd") || file.extension() == ".tar" ||
-      (head.size() > kTarMagicAt &&
-       std::string_view(head).substr(kTarMagicAt).starts_with("ustar"))) {
+  if (source_kind_of_name(file.filename().string()) == SourceKind::kWebdataset)
     return SourceKind::kWebdataset;
-  }
+  const std::string head = head_of(file, kHeadBytes);
+  if (head.starts_with("PAR1")) return SourceKind::kParquet;
+  if (head.size() > kTarMagicAt && std::string_view(head).substr(kTarMagicAt).starts_with("ustar"))
+    return SourceKind::kWebdataset;
   return kind_of_text(head, file);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/base/error.h"
+#include "lib/data/folder_listing.h"
 #include "lib/data/path_pattern.h"
 #include "lib/data/source_openers.h"
 
@@ -87,15 +88,45 @@ std::string_view source_kind_name(SourceKind kind) {
 
 std::filesystem::path SourceOptions::root() const {
   if (!image_root.empty()) return image_root;
-  if (kind == SourceKind::kFolder) return path;
+  if (kind == SourceKind::kFolder || std::filesystem::is_directory(path)) return path;
   const auto parent = path.parent_path();
   return parent.empty() ? std::filesystem::path(".") : parent;
 }
 
+std::optional<SourceKind> source_kind_of_name(std::string name) {
+  constexpr std::array<std::string_view, 4> kPacked = {".gz", ".zst", ".xz", ".bz2"};
+  for (const std::string_view ending : kPacked) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  constexpr std::array<std::pair<std::string_view, SourceKind>, 7> kEndings = {
+      {{".tar", SourceKind::kWebdataset},
+       {".tgz", SourceKind::kWebdataset},
+       {".parquet", SourceKind::kParquet},
+       {".jsonl", SourceKind::kJsonl},
+       {".json", SourceKind::kLlavaJson},
+       {".csv", SourceKind::kCsv},
+       {".tsv", SourceKind::kTsv}}};
+  for (const auto& [ending, kind] : kEndings) {
+    if (name.ends_with(ending)) return kind;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::filesystem::path> shard_files(const std::filesystem::path& folder,
+                                               SourceKind kind) {
+  return list_files(folder,
+                    [&](const std::string& name) { return source_kind_of_name(name) == kind; });
+}
+
 std::vector<std::filesystem::path> source_files(const SourceOptions& options) {
-  if (options.kind == SourceKind::kFolder || !is_pattern(options.path)) return {options.path};
-  auto files = expand_pattern(options.path);
-  if (files.empty()) throw IoError("{}: no file matches", options.path.string());
+  if (options.kind == SourceKind::kFolder) return {options.path};
+  const bool folder = std::filesystem::is_directory(options.path);
+  if (!folder && !is_pattern(options.path)) return {options.path};
+  auto files = folder ? shard_files(options.path, options.kind) : expand_pattern(options.path);
+  if (files.empty())
+    throw IoError(
+        "{}: no file {}", options.path.string(),
+        folder ? fmt::format("of the format {} in it", source_kind_name(options.kind)) : "matches");
   return files;
 }
 
@@ -108,7 +139,7 @@ std::unique_ptr<RecordSource> open_source(const SourceOptions& options) {
     parts.push_back({options});
     parts.back().options.path = file;
   }
-  return open_parts(std::move(parts));
+  return open_parts(std::move(parts), PartNames::kFiles);
 }
 
 }  // namespace mm::data

@@ -18,7 +18,7 @@ enum class SourceKind {
   kJsonl,
   kLlavaJson,     ///< one JSON array
   kInternvlMeta,  ///< a JSON object that names annotation files
-  kWebdataset,    ///< tar, plain, gzip or zstd
+  kWebdataset,    ///< tar, plain, gzip or zstd; text sources take the same, and xz and bzip2
   kCsv,
   kTsv,
   kParquet,
@@ -38,10 +38,11 @@ std::vector<std::string> source_format_names();
 /// Kind of a format that takes rows of any shape.
 std::optional<SourceKind> source_kind_from_name(std::string_view name);
 
-/// Told by content: a directory is a folder; tar, gzip, zstd and Parquet by their magic bytes; '['
-/// an array; '{' InternVL's meta file if every value of the object has an `annotation`, else JSONL;
-/// a header line with a known column CSV or TSV; `.toml` a mixture. Of a pattern, the first file
-/// counts. Throws IoError.
+/// Told by content, of compressed files by what they hold: a directory is a folder, unless it has
+/// no pictures of its own but tars or Parquet files; tar and Parquet by their magic bytes or names
+/// like .tar.gz; '[' an array; '{' InternVL's meta file if every value of the object has an
+/// `annotation`, else JSONL; a header line with a known column CSV or TSV; `.toml` a mixture. Of a
+/// pattern, the first file counts. Throws IoError, DataError for damaged compressed files.
 SourceKind sniff_source(const std::filesystem::path& path);
 
 /// How much of a caption file is the caption.
@@ -90,8 +91,17 @@ class RecordSource {
 /// options that cannot be.
 std::unique_ptr<RecordSource> open_source(const SourceOptions& options);
 
-/// Files of a source in reading order: the matches of a pattern, else the path. Throws IoError if a
-/// pattern matches nothing.
+/// The kind that reads files with this ending, compressed or not: .tar .tgz .parquet .jsonl .json
+/// .csv .tsv.
+std::optional<SourceKind> source_kind_of_name(std::string name);
+
+/// Files of a directory that a source of this kind reads by their endings, sorted by bytes; none
+/// for folders.
+std::vector<std::filesystem::path> shard_files(const std::filesystem::path& folder,
+                                               SourceKind kind);
+
+/// Files of a source in reading order: the matches of a pattern, the shard_files of a directory,
+/// else the path. Throws IoError if there is none.
 std::vector<std::filesystem::path> source_files(const SourceOptions& options);
 
 }  // namespace mm::data

@@ -1,5 +1,10 @@
 #include "lib/data/source_json.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
 #include "lib/base/file.h"
 #include "lib/data/source_openers.h"
 
@@ -68,6 +73,24 @@ Json source_json(const SourceOptions& source) {
   }
   add_later_options(source, json);
   return json;
+}
+
+std::vector<std::string> source_names(const Json& recorded) {
+  std::vector<std::string> names;
+  const auto add = [&](const Json& source) {
+    const std::filesystem::path path = source.is_object() ? source.value("path", "") : "";
+    std::string name = (path.has_filename() ? path : path.parent_path()).stem().string();
+    if (name.empty()) name = "source";
+    const auto used = std::count(names.begin(), names.end(), name);
+    names.push_back(used == 0 ? name : fmt::format("{}-{}", name, names.size()));
+  };
+  const auto parts = recorded.is_object() ? recorded.find("parts") : recorded.end();
+  if (parts == recorded.end() || !parts->is_array() || parts->empty()) {
+    add(recorded);
+  } else {
+    for (const Json& part : *parts) add(part);
+  }
+  return names;
 }
 
 }  // namespace mm::data

@@ -36,9 +36,13 @@ std::vector<SourcePart> internvl_parts(const SourceOptions& options);
 /// Parts of a mixture's TOML file. Throws UsageError with file, line and column.
 std::vector<SourcePart> mixture_parts(const SourceOptions& options);
 
+/// Whether parts are sources of their own, which records name, or the files of one source.
+enum class PartNames { kSources, kFiles };
+
 /// Parts one after another, or by weight (see docs/formats.md, Mixtures). Throws UsageError if only
 /// some have a weight.
-std::unique_ptr<RecordSource> open_parts(std::vector<SourcePart> parts);
+std::unique_ptr<RecordSource> open_parts(std::vector<SourcePart> parts,
+                                         PartNames names = PartNames::kSources);
 
 /// Gives an item its place among all rows.
 inline void renumber(SourceItem& item, uint64_t row) {

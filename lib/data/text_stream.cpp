@@ -12,19 +12,22 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 }  // namespace
 
 TextStream::TextStream(const std::filesystem::path& path) : file_(File::open_read(path)) {
-  size_bytes_ = file_.size_bytes();
+  if (is_compressed(path)) unpacked_ = std::make_unique<UnpackedFile>(path);
   if (refill() && buffer_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
 }
 
 bool TextStream::refill() {
-  const uint64_t offset = buffer_offset_ + buffer_.size();
-  const uint64_t left = size_bytes_ - std::min(size_bytes_, offset);
-  if (left == 0) return false;
-  buffer_.resize(std::min(left, kBlockBytes));
-  file_.read_at(offset, std::as_writable_bytes(std::span(buffer_)));
-  buffer_offset_ = offset;
+  buffer_offset_ += buffer_.size();
   at_ = 0;
-  return true;
+  buffer_.resize(kBlockBytes);
+  const auto block = std::as_writable_bytes(std::span(buffer_));
+  if (unpacked_) {
+    buffer_.resize(unpacked_->read(block));
+  } else {
+    buffer_.resize(std::min(file_.size_bytes() - buffer_offset_, kBlockBytes));
+    file_.read_at(buffer_offset_, std::as_writable_bytes(std::span(buffer_)));
+  }
+  return !buffer_.empty();
 }
 
 bool read_line(TextStream& in, std::string& line) {

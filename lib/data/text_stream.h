@@ -1,14 +1,16 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "lib/base/file.h"
+#include "lib/data/unpacked_file.h"
 
 namespace mm::data {
 
-/// A text file read from front to back in blocks; a UTF-8 byte order mark at the front is skipped.
-/// Not thread-safe.
+/// A text file, plain or compressed (UnpackedFile), read from front to back in blocks; a UTF-8 byte
+/// order mark at the front is skipped. Not thread-safe.
 class TextStream {
  public:
   /// Throws IoError.
@@ -25,15 +27,14 @@ class TextStream {
     if (byte != kEnd) ++at_;
     return byte;
   }
-  /// Offset of the next byte in the file.
+  /// Offset of the next byte in the text.
   uint64_t offset() const { return buffer_offset_ + at_; }
-  uint64_t size_bytes() const { return size_bytes_; }
   const std::filesystem::path& path() const { return file_.path(); }
 
  private:
   bool refill();
   File file_;
-  uint64_t size_bytes_ = 0;
+  std::unique_ptr<UnpackedFile> unpacked_;  ///< null: `file_` is the text
   uint64_t buffer_offset_ = 0;
   std::string buffer_;
   size_t at_ = 0;

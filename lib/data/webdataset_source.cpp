@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 
@@ -36,6 +37,31 @@ MemberName split_name(const std::string& path) {
 bool is_picture(const std::string& suffix) { return is_picture_name("x." + suffix); }
 bool is_text(const std::string& suffix) {
   return suffix == "txt" || suffix == "text" || suffix == "caption" || suffix == "json";
+}
+
+/// EXIF's orientation as img2dataset writes it into the json: the tag, in exifread's words, of the
+/// file that it read. Pictures that it wrote anew lost the tag, but were not turned.
+int told_orientation(const Json& json) {
+  constexpr std::array<std::string_view, 8> kWords = {"Horizontal (normal)",
+                                                      "Mirrored horizontal",
+                                                      "Rotated 180",
+                                                      "Mirrored vertical",
+                                                      "Mirrored horizontal then rotated 90 CCW",
+                                                      "Rotated 90 CW",
+                                                      "Mirrored horizontal then rotated 90 CW",
+                                                      "Rotated 90 CCW"};
+  const auto exif = json.find("exif");
+  if (exif == json.end() || !exif->is_string()) return 1;
+  Json tags;
+  try {
+    tags = parse_json(exif->get_ref<const std::string&>(), "exif");
+  } catch (const DataError&) {
+    return 1;  // like a damaged tag in the file itself
+  }
+  const auto tag = tags.is_object() ? tags.find("Image Orientation") : tags.end();
+  if (tag == tags.end() || !tag->is_string()) return 1;
+  const auto found = std::find(kWords.begin(), kWords.end(), tag->get_ref<const std::string&>());
+  return found == kWords.end() ? 1 : static_cast<int>(found - kWords.begin()) + 1;
 }
 
 /// Neighbouring members of one key.
@@ -159,6 +185,7 @@ class WebdatasetSource final : public RecordSource {
     json["id"] = text::replace_invalid_utf8(group.key);
     SourceItem item = record_from_json(json, row, rows_);
     if (auto* record = std::get_if<Record>(&item)) {
+      record->orientation = told_orientation(json);
       if (record->images != group.pictures.names)
         return refuse(bad_row("its .json brings pictures of its own beside the members"));
       group.pictures.move_to(*record);

@@ -70,8 +70,16 @@ void add_header_notes(const Header& header, std::vector<std::string>& notes) {
   if (header.animated) notes.emplace_back("first picture of several");
 }
 
-Result<Decoded> decode(std::span<const std::byte> file, const DecodeOptions& options) {
+Result<Header> probe_for(std::span<const std::byte> file, const DecodeOptions& options) {
   auto header = probe(file, options.limits);
+  if (!header || header->orientation != 1) return header;
+  header->orientation = options.untagged;
+  if (swaps_sides(options.untagged)) std::swap(header->upright.width, header->upright.height);
+  return header;
+}
+
+Result<Decoded> decode(std::span<const std::byte> file, const DecodeOptions& options) {
+  auto header = probe_for(file, options);
   if (!header) return header.failure();
   auto reader = open_rows(file, *header, options);
   if (!reader) return reader.failure();

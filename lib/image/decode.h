@@ -28,6 +28,7 @@ std::optional<Alpha> alpha_from_name(std::string_view name);
 
 struct DecodeOptions {
   Orient orient = Orient::kApply;
+  int untagged = 1;  ///< orientation 1..8 of a file that carries none
   Alpha alpha;
   Limits limits;
 };
@@ -38,6 +39,9 @@ struct Decoded {
   std::vector<std::string>
       notes;  ///< harmless oddities: "icc ignored", "trailing bytes: 200", "png: iCCP: ..."
 };
+
+/// `probe` within the limits of the options, and with their orientation for a file that has none.
+Result<Header> probe_for(std::span<const std::byte> file, const DecodeOptions& options);
 
 /// Decodes a whole JPEG, PNG, WebP or GIF file to upright 8-bit RGB, the first picture of several.
 /// JPEG: accurate integer DCT, fancy upsampling; CMYK and YCCK by the product form R = C*K/255 on

@@ -100,7 +100,7 @@ Result<Decoded> decode_then_prepare(std::span<const std::byte> file, const Prepa
 
 Result<Decoded> decode_prepared(std::span<const std::byte> file, const Preparation& preparation,
                                 const DecodeOptions& options) {
-  auto header = probe(file, options.limits);
+  auto header = probe_for(file, options);
   if (!header) return header.failure();
   if (auto failure = oversized_canvas(header->stored, preparation, options.limits)) return *failure;
   // A turned picture must be whole before it is turned; resizing first would give other bytes.

@@ -99,3 +99,19 @@ TEST_CASE("collate: a stand-in of a varied set has its tiles, and no token stand
   CHECK(batch.target_count == 0);
   CHECK(batch.pixels.size() == 24);
 }
+
+TEST_CASE("C12: end tokens stay targets and padding is known by length, whatever the pad id") {
+  for (const int32_t pad : {0, 2}) {
+    CAPTURE(pad);
+    Sample sample = toy();
+    sample.text.tokens.resize(24, pad);
+    MicroBatch batch = empty_micro_batch(kLayout);
+    append_sample(sample, 0, kLayout, batch);
+    // Position i predicts token i + 1: the end tokens 12 and 19 are what 11 and 18 learn.
+    std::vector<int32_t> targets(24, kIgnore);
+    for (const size_t i : {9, 10, 11, 16, 17, 18}) targets[i] = sample.text.tokens[i + 1];
+    CHECK(batch.targets == targets);
+    CHECK(batch.target_count == 6);
+    CHECK((batch.targets[11] == 2 && batch.targets[18] == 2));
+  }
+}

@@ -3,6 +3,7 @@
 #include "lib/base/error.h"
 #include "lib/data/folder_listing.h"
 #include "tests/data/source_reading.h"
+#include "tests/data/tar_writer.h"
 
 using namespace mm::data;
 using namespace mm::data::test;
@@ -91,4 +92,29 @@ TEST_CASE("folder: what counts as a kohya name") {
     CHECK(kohya_name(plain).repeats == 1);
     CHECK(kohya_name(plain).words == plain);
   }
+}
+
+TEST_CASE("source: a folder of tars or tables is read file by file") {
+  const TempDir dir;
+  fs::create_directories(dir / "tars");
+  for (const char* name : {"00001", "00000"})
+    TarWriter(dir / "tars" / (std::string(name) + ".tar")).add(std::string(name) + ".txt", "a");
+  mm::write_file_atomic(dir / "tars/00000_stats.json", "{}");
+  CHECK(sniff_source(dir / "tars") == SourceKind::kWebdataset);
+  const SourceOptions tars{.kind = SourceKind::kWebdataset, .path = dir / "tars"};
+  CHECK(source_files(tars) ==
+        std::vector<fs::path>{dir / "tars/00000.tar", dir / "tars/00001.tar"});
+  CHECK(read_all(tars).size() == 2);
+  mm::write_file_atomic(dir / "tars/a.png", "x");
+  CHECK(sniff_source(dir / "tars") == SourceKind::kFolder);
+
+  fs::create_directories(dir / "rows");
+  mm::write_file_atomic(dir / "rows/b.jsonl", R"({"image": "x.png", "text": "b"})");
+  mm::write_file_atomic(dir / "rows/a.jsonl", R"({"image": "x.png", "text": "a"})");
+  const SourceOptions rows{.kind = SourceKind::kJsonl, .path = dir / "rows"};
+  const auto items = read_all(rows);
+  REQUIRE(items.size() == 2);
+  CHECK(answer(items[0]) == "a");
+  CHECK(rows.root() == dir / "rows");
+  CHECK_THROWS_AS(read_all({.kind = SourceKind::kParquet, .path = dir / "rows"}), mm::IoError);
 }

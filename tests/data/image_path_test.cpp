@@ -49,3 +49,16 @@ TEST_CASE("image path: links stay inside the root unless they may lead anywhere"
   }
   CHECK(resolve_image_path(root, "up/root/in/a.png").ok());
 }
+
+TEST_CASE("image path: accents are found composed or taken apart") {
+  const TempDir dir;
+  fs::create_directories(dir / "root");
+  mm::write_file_atomic(dir / "root/caf\u00e9.png", "x");
+  mm::write_file_atomic(dir / "root/nin\u0303o.png", "x");
+  for (const char* name :
+       {"caf\u00e9.png", "cafe\u0301.png", "nin\u0303o.png", "ni\u00f1o.png", ".\\ni\u00f1o.png"}) {
+    CAPTURE(name);
+    CHECK(resolve_image_path(dir / "root", name).ok());
+  }
+  CHECK(resolve_image_path(dir / "root", "nino.png").failure().kind == "missing");
+}

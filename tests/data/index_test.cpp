@@ -14,7 +14,7 @@ namespace {
 std::vector<IndexRow> three_rows() {
   return {{5, 32, 0, 100, {9, 1, 3}, 4, 4, "données – 北京 №1.jpg"},
           {6, 6'000'000'000, 1, 4'000'000'000u, {10, 0, 4}, 0, 0, ""},
-          {1, 132, 0, 50, {11, 2, 5}, 4, 4, "z"}};
+          {1, 132, 0, 50, {11, 2, 5}, 4, 4, "z", 2}};
 }
 
 }  // namespace
@@ -36,6 +36,7 @@ TEST_CASE("index: rows come back as they were written") {
     CHECK(row.size.targets == rows[i].size.targets);
     CHECK(row.width == rows[i].width);
     CHECK(row.key == rows[i].key);
+    CHECK(row.source == rows[i].source);
   }
   CHECK(index.sizes()[2].targets == 5);
   CHECK_THROWS_AS(index.row(3), mm::InternalError);

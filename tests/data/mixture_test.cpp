@@ -183,3 +183,21 @@ TEST_CASE("source flags: one path is that source, several are a mixture, counts 
   CHECK_THROWS_AS(source_from_flags({.paths = {a}, .formats = {"nope"}}), mm::UsageError);
   CHECK_THROWS_AS(source_from_flags({.paths = {a + "x"}}), mm::UsageError);
 }
+
+TEST_CASE("mixture: records and packed rows know their source, files of one source do not count") {
+  const TempDir dir;
+  mm::write_file_atomic(dir / "a.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  mm::write_file_atomic(dir / "b1.jsonl", "{\"text\": \"c\"}\n");
+  mm::write_file_atomic(dir / "b2.jsonl", "{\"text\": \"d\"}\n");
+  SourceOptions mixture{.kind = SourceKind::kMixture, .path = dir / "a.jsonl"};
+  for (const char* part : {"a.jsonl", "b{1,2}.jsonl"})
+    mixture.parts.push_back({{.kind = SourceKind::kJsonl, .path = dir / part}});
+  std::vector<uint32_t> sources;
+  for (const auto& item : read_all(mixture)) sources.push_back(record(item).source);
+  CHECK(sources == std::vector<uint32_t>{0, 0, 1, 1});
+  CHECK(source_names(source_json(mixture)) == std::vector<std::string>{"a", "b{1,2}"});
+  CHECK(source_names(source_json(mixture.parts[1].options)) == std::vector<std::string>{"b{1,2}"});
+  CHECK(source_names({{"parts", {{{"path", "x/a.csv"}}, {{"path", "y/a.csv"}}}}}) ==
+        std::vector<std::string>{"a", "a-1"});
+  CHECK(source_names(nullptr) == std::vector<std::string>{"source"});
+}

@@ -4,6 +4,7 @@
 
 #include "lib/image/decode.h"
 #include "lib/image/encode.h"
+#include "lib/image/exif.h"
 #include "lib/image/tiling.h"
 #include "tests/data/toy_source.h"
 
@@ -63,6 +64,19 @@ TEST_CASE("picture packer: a JPEG that is resized or turned is made anew") {
   bucket.buckets = "96x64";
   bucket.orient = "ignore";
   CHECK(packed(turned, bucket).bytes == turned);
+}
+
+TEST_CASE("picture packer: a told orientation turns files without a tag, and only those") {
+  PictureOptions options = stored_as("raw");
+  const std::string bare = mm::image::encode_png(ramp(40, 32));
+  const PicturePacker packer(options);
+  const auto turned = mm::image::apply_orientation(ramp(40, 32), 6);
+  CHECK(packer.pack(bare, 6)->bytes == packed(mm::image::encode_png(turned), options).bytes);
+  CHECK(packer.pack(bare, 6)->bytes != packer.pack(bare)->bytes);
+  const std::string tagged = mm::read_file(field_picture("exif_6.jpg"));
+  CHECK(packer.pack(tagged, 8)->bytes == packer.pack(tagged)->bytes);
+  options.orient = "ignore";
+  CHECK(PicturePacker(options).pack(bare, 6)->bytes == packer.pack(bare)->bytes);
 }
 
 TEST_CASE("picture packer: source keeps a WebP without transparency, and makes PNG raw") {

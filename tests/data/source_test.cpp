@@ -134,8 +134,8 @@ TEST_CASE("source: its kind is seen from the path and the first character") {
   CHECK(sniff("c", "\xEF\xBB\xBFimage,TEXT\r\n") == SourceKind::kCsv);
   CHECK(sniff("t", "file_name\tcaption\n") == SourceKind::kTsv);
   CHECK(sniff("p", "PAR1....") == SourceKind::kParquet);
-  CHECK(sniff("z", "\x1f\x8b\x08") == SourceKind::kWebdataset);
-  CHECK(sniff("zst", "\x28\xb5\x2f\xfd") == SourceKind::kWebdataset);
+  CHECK(sniff("z.tar.gz", "\x1f\x8b\x08") == SourceKind::kWebdataset);
+  CHECK(sniff("z.tar.zst", "\x28\xb5\x2f\xfd") == SourceKind::kWebdataset);
   CHECK(sniff("x.tar", "old tar without magic") == SourceKind::kWebdataset);
   CHECK(sniff("u", std::string(257, 'a') + "ustar") == SourceKind::kWebdataset);
   CHECK(sniff("m.toml", "# two\n[[source]]\n") == SourceKind::kMixture);

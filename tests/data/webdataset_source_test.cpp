@@ -85,6 +85,26 @@ TEST_CASE("webdataset: img2dataset's json, json captions and conversations") {
   CHECK(record(rows[3]).images.empty());
 }
 
+TEST_CASE("webdataset: the orientation that a json tells stands in for a lost tag") {
+  const auto rows = read_tar([](TarWriter& out) {
+    const auto add = [&](const std::string& key, const std::string& exif) {
+      out.add(key + ".jpg", "p");
+      out.add(key + ".json", mm::Json{{"caption", "c"}, {"exif", exif}}.dump());
+    };
+    const auto tag = [](const char* words) {
+      return mm::Json{{"Image Orientation", words}}.dump();
+    };
+    add("0", tag("Rotated 90 CW"));
+    add("1", tag("Horizontal (normal)"));
+    add("2", R"({"Image Orientation": 7})");
+    add("3", "{cut");
+    add("4", tag("Rotated 90 CCW"));
+  });
+  std::vector<int> told;
+  for (const auto& row : rows) told.push_back(record(row).orientation);
+  CHECK(told == std::vector<int>{6, 1, 1, 1, 8});
+}
+
 TEST_CASE("webdataset: duplicate members, links, lone captions and other bytes are entries") {
   const auto rows = read_tar([](TarWriter& out) {
     out.add("a.jpg", "p").add("a.jpg", "q").add("a.txt", "t");

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <cstdlib>
+
 #include "lib/image/decode.h"
 #include "lib/image/encode.h"
 #include "lib/image/prepare.h"
@@ -150,6 +152,34 @@ TEST_CASE("buckets: the picture covers its bucket, offsets round half to even") 
   }
 }
 
+TEST_CASE("C23: every picture goes to the bucket of the nearest ratio and is scaled to cover it") {
+  const std::vector<Size> buckets = {{1024, 1024}, {1152, 896}, {896, 1152},
+                                     {1216, 832},  {832, 1216}, {1344, 768},
+                                     {768, 1344},  {1536, 640}, {640, 1536}};
+  struct Row {
+    Size in, bucket, scaled;
+    int32_t left, top;
+  };
+  const std::vector<Row> rows = {{{1050, 1080}, {1024, 1024}, {1024, 1053}, 0, 14},
+                                 {{3072, 3000}, {1024, 1024}, {1049, 1024}, 12, 0},
+                                 {{4000, 3000}, {1152, 896}, {1195, 896}, 21, 0},
+                                 {{3000, 4000}, {896, 1152}, {896, 1195}, 0, 21},
+                                 {{1920, 1080}, {1344, 768}, {1365, 768}, 10, 0},
+                                 {{512, 768}, {832, 1216}, {832, 1248}, 0, 16},
+                                 {{3000, 1000}, {1536, 640}, {1920, 640}, 192, 0},
+                                 {{2560, 1080}, {1536, 640}, {1536, 648}, 0, 4}};
+  for (const Row& row : rows) {
+    CAPTURE(row.in.width);
+    CHECK(nearest_bucket(row.in, buckets) == row.bucket);
+    const Size scaled = cover_size(row.in, row.bucket);
+    CHECK(std::abs(scaled.width - row.scaled.width) <= 1);
+    CHECK(std::abs(scaled.height - row.scaled.height) <= 1);
+    const Box crop = even_centre_crop(scaled, row.bucket);
+    CHECK(std::abs(crop.left - row.left) <= 1);
+    CHECK(std::abs(crop.top - row.top) <= 1);
+  }
+}
+
 TEST_CASE("decode_prepared: tiles of a file equal tiles of its picture") {
   const Image picture = noise_picture(150, 90, 6);
   const std::string file = encode_png(picture);
@@ -159,4 +189,22 @@ TEST_CASE("decode_prepared: tiles of a file equal tiles of its picture") {
     REQUIRE(decoded.ok());
     CHECK(decoded->image == prepare_tiles(picture, golden_preparation(geometry)));
   }
+}
+
+TEST_CASE("scaled_grid: above 1.1 times the side of the most tiles a grid shrinks to them") {
+  CHECK(scaled_grid({81, 54}, 27, 9) == Size{81, 54});    // fewer patches than 9 tiles have
+  CHECK(scaled_grid({162, 162}, 27, 9) == Size{81, 81});  // ratio 2
+  CHECK(scaled_grid({162, 90}, 27, 9) == Size{108, 60});  // 1.4907: 108.7, 60.4
+  CHECK(scaled_grid({89, 89}, 27, 9) == Size{89, 89});    // 1.0988
+  // 1.1111...: the quotient rounds to 81, Python's 90 // 1.1111... is 80.
+  CHECK(scaled_grid({90, 90}, 27, 9) == Size{80, 80});
+  CHECK(scaled_grid({162, 162}, 27, 0) == Size{162, 162});
+}
+
+TEST_CASE("unpadded_grid: where a picture lies on the patches of its tiles") {
+  CHECK(unpadded_grid({100, 40}, 4, {3, 1}) == Box{0, 0, 12, 4});
+  CHECK(unpadded_grid({100, 20}, 4, {3, 1}) == Box{0, 1, 12, 2});
+  CHECK(unpadded_grid({33, 90}, 4, {1, 2}) == Box{1, 0, 2, 8});
+  CHECK(anyres_tokens({60, 60}, 4, {2, 2}, 2) == 16 + 5 * 6);
+  CHECK(anyres_tokens({60, 60}, 4, {2, 2}) == 16 + 8 * 9);
 }
