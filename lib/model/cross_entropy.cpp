@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
-#include "lib/base/error.h"
+#include "kernels/cross_entropy.h"
+#include "lib/model/products.h"
+#include "lib/model/row_dispatch.h"
 
 namespace mm::model {
 namespace {
@@ -13,10 +15,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
-
-at::ScalarType sum_type(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
 
 /// Loss and, where wanted, the gradients of its plain sum.
 struct Sums {
@@ -31,37 +29,61 @@ RowTerms narrow(const RowTerms& rows, int64_t begin, int64_t count) {
   return {cut(rows.weights), cut(rows.losses)};
 }
 
-// One chunk: adds its loss and gradients.
+// Turns logits into their gradient and returns the rows' losses, without weights.
+at::Tensor softmax_rows(const at::Tensor& logits, const at::Tensor& targets,
+                        const at::Tensor& weights, bool want_gradient) {
+  at::Tensor losses = at::empty({logits.size(0)}, logits.options().dtype(accumulate_type(logits)));
+  const int64_t cols = logits.size(1);
+  for_storage_of(logits, [&]<typename T>() {
+    using A = kernels::Acc<T>;
+    at::parallel_for(0, logits.size(0), 1, [&](int64_t begin, int64_t end) {
+      kernels::cross_entropy_rows<T>(
+          {end - begin, cols},
+          {.logits = in<T>(logits) + begin * cols,
+           .targets = in<int64_t>(targets) + begin,
+           .weights = weights.defined() ? in<A>(weights) + begin : nullptr,
+           .loss = out<A>(losses) + begin,
+           .d_logits = want_gradient ? out<T>(logits) + begin * cols : nullptr});
+    });
+  });
+  return losses;
+}
+
+// One chunk: adds its loss and gradients. `hidden` and `weight` are in the type of the products.
 void add_chunk(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
                const RowTerms& rows, int64_t begin, Sums& sums) {
-  at::Tensor logits = at::mm(hidden, weight.t()).to(sum_type(hidden));
-  const at::Tensor column = targets.unsqueeze(1);
-  const at::Tensor highest = std::get<0>(logits.max(1, /*keepdim=*/true));
-  const at::Tensor target_logit = logits.gather(1, column);
-  at::Tensor odds = logits.sub_(highest).exp_();
-  const at::Tensor total = odds.sum(1, /*keepdim=*/true);
-  const at::Tensor losses = (total.log() + highest - target_logit).squeeze(1);
+  const bool want_gradient = sums.want_hidden || sums.want_weight;
+  const at::Tensor d_logits = at::mm(hidden, weight.t());
+  const at::Tensor losses = softmax_rows(d_logits, targets, rows.weights, want_gradient);
   if (rows.losses.defined()) at::Tensor(rows.losses).copy_(losses);
   sums.loss += (rows.weights.defined() ? losses * rows.weights : losses).sum();
-  if (!sums.want_hidden && !sums.want_weight) return;
-  odds.div_(total);
-  odds.scatter_add_(1, column, at::full_like(target_logit, -1));
-  if (rows.weights.defined()) odds.mul_(rows.weights.unsqueeze(1));
-  const at::Tensor d_logits = odds.to(hidden.scalar_type());
   if (sums.want_hidden)
     sums.d_hidden.narrow(0, begin, hidden.size(0)).copy_(at::mm(d_logits, weight));
   if (!sums.want_weight) return;
+  if (sums.d_weight.defined() && sums.d_weight.scalar_type() == hidden.scalar_type()) {
+    sums.d_weight.addmm_(d_logits.t(), hidden);
+    return;
+  }
   const at::Tensor product = at::mm(d_logits.t(), hidden);
-  sums.d_weight = sums.d_weight.defined() ? sums.d_weight.to(sum_type(hidden)) + product : product;
+  sums.d_weight =
+      sums.d_weight.defined() ? sums.d_weight.to(accumulate_type(hidden)) + product : product;
 }
 
-Sums sum_chunks(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
-                const RowTerms& terms, Sums sums, int64_t rows_at_once) {
-  sums.loss = at::zeros({}, hidden.options().dtype(sum_type(hidden)));
+Sums sum_chunks(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& given_targets,
+                const RowTerms& given, Sums sums, int64_t rows_at_once) {
+  MM_CHECK(hidden.device().is_cpu(), "linear_cross_entropy has no twin for {}",
+           c10::DeviceTypeName(hidden.device().type()));
+  const bool widen = !has_row_kernel(hidden) || widens_products(hidden.scalar_type());
+  const at::Tensor factor = widen ? weight.to(at::kFloat) : weight;
+  const at::Tensor targets = given_targets.contiguous();
+  const RowTerms terms{given.weights.defined() ? given.weights.contiguous() : given.weights,
+                       given.losses};
+  sums.loss = at::zeros({}, hidden.options().dtype(accumulate_type(hidden)));
   if (sums.want_hidden) sums.d_hidden = at::empty_like(hidden);
   for (int64_t begin = 0; begin < hidden.size(0); begin += rows_at_once) {
     const int64_t rows = std::min(rows_at_once, hidden.size(0) - begin);
-    add_chunk(hidden.narrow(0, begin, rows), weight, targets.narrow(0, begin, rows),
+    const at::Tensor chunk = hidden.narrow(0, begin, rows);
+    add_chunk(widen ? chunk.to(at::kFloat) : chunk, factor, targets.narrow(0, begin, rows),
               narrow(terms, begin, rows), begin, sums);
   }
   if (sums.want_weight && !sums.d_weight.defined()) sums.d_weight = at::zeros_like(weight);
@@ -103,7 +125,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weig
 
 at::Tensor linear_cross_entropy_reference(const at::Tensor& hidden, const at::Tensor& weight,
                                           const at::Tensor& targets) {
-  const at::Tensor logits = at::linear(hidden, weight).to(sum_type(hidden));
+  const at::Tensor logits = at::linear(hidden, weight).to(accumulate_type(hidden));
   return at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum);
 }
 

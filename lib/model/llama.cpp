@@ -153,8 +153,9 @@ Segment attention_piece(const Layer& layer) {
 Segment residual_norm_piece(const Layer& layer, Slot in) {
   Segment s{.name = "norm2", .in = {in, kAttended}, .out = {kMiddle, kN2}, .params = {layer.norm2}};
   s.forward = [layer](const SegmentContext& context, Inputs x) {
-    const at::Tensor middle = x[0] + x[1];
-    return Values{middle, rms_norm(middle, context.params.get(layer.norm2), layer.config.norm_eps)};
+    const SumAndNorm both =
+        residual_rms_norm(x[0], x[1], context.params.get(layer.norm2), layer.config.norm_eps);
+    return Values{both.sum, both.norm};
   };
   s.cost = [c = layer.config](const Sizes& sizes) { return norm_cost(c, sizes); };
   return s;

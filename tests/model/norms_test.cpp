@@ -36,3 +36,22 @@ TEST_CASE("rms_norm uses the weight as it is: ones give rows of mean square one"
   const at::Tensor y = rms_norm(draw({9, 32}) * 7, at::ones({32}, at::kDouble), 0.0);
   CHECK(relative(y.square().mean(-1), at::ones({9}, at::kDouble)) < 1e-14);
 }
+
+TEST_CASE("residual_rms_norm equals sum and norm, forward and backward, whichever output is used") {
+  const auto check = [](at::ScalarType dtype, double tolerance) {
+    const std::vector<at::Tensor> inputs{draw({70, 24}, dtype), draw({70, 24}, dtype, 2),
+                                         draw({24}, dtype, 3)};
+    const auto both = [](const SumAndNorm& n) { return at::cat({n.sum, n.norm}); };
+    const auto plain = [](const auto& x) {
+      const at::Tensor sum = x[0] + x[1];
+      return SumAndNorm{sum, rms_norm_reference(sum, x[2], 1e-5)};
+    };
+    check_same([&](const auto& x) { return both(residual_rms_norm(x[0], x[1], x[2], 1e-5)); },
+               [&](const auto& x) { return both(plain(x)); }, inputs, tolerance);
+    check_same([&](const auto& x) { return residual_rms_norm(x[0], x[1], x[2], 1e-5).norm; },
+               [&](const auto& x) { return plain(x).norm; }, inputs, tolerance);
+  };
+  check(at::kDouble, 1e-14);
+  check(at::kFloat, 1e-6);
+  check(at::kBFloat16, 2e-2);
+}

@@ -4,93 +4,108 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "lib/base/error.h"
+#include "lib/model/cpu_allocator.h"
 #include "lib/model/eager.h"
 #include "lib/model/flops.h"
 #include "lib/model/llava.h"
-#include "lib/run/gemm_rate.h"
 #include "tools/bench_llava/bench_batch.h"
+#include "tools/bench_llava/process_cost.h"
 
 namespace {
 
 using namespace mm;
 
 struct Options {
-  int steps = 7;
+  std::string shape = "50m", dtype = "fp32", layout = "packed", train = "all";
+  int steps = 3;
   int64_t tokens = 2048;
   int threads = 1;
-  std::string dtype = "fp32";
+  bool own_allocator = true;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
 }
 
-// One row of the table: what is trained, step time, model FLOPs and their share of the GEMM rate.
-void measure(const model::Model& m, const std::vector<bool>& trainable, const Options& options,
-             const char* name) {
-  const auto dtype = options.dtype == "bf16" ? at::kBFloat16 : at::kFloat;
-  const model::Batch batch = bench::bench_batch(bench::bench_config(), options.tokens, dtype);
+// As a run stores them: weights in the compute dtype, each drawn from its name.
+model::SimpleParams draw_params(const model::Model& m, const std::vector<bool>& trainable,
+                                at::ScalarType dtype) {
+  model::SimpleParams random = model::SimpleParams::random(m, 1, dtype);
   std::vector<at::Tensor> values;
-  const model::SimpleParams random = model::SimpleParams::random(m, 1, dtype);
-  for (size_t i = 0; i < m.params.size(); ++i) values.push_back(random.get(static_cast<int>(i)));
-  model::SimpleParams params(m, values, trainable);
-  const double flops = model::model_flops(m, batch.sizes, trainable).total();
-  std::vector<double> times, shares;
-  for (int step = 0; step <= options.steps; ++step) {
-    // Rates drift on a shared machine: each step has its own limit, measured beside it.
-    const double rate = run::measure_gemm_rate(dtype, 768, 0.1);
-    params.clear_grads();
-    const auto start = std::chrono::steady_clock::now();
-    model::eager_train(
-        {m, params, trainable, params, 1.0 / static_cast<double>(batch.sizes.targets)}, batch);
-    if (step == 0) continue;
-    times.push_back(seconds_since(start));
-    shares.push_back(flops / times.back() / rate);
-  }
-  fmt::print(
-      "{:<24} {} tokens {} images {} targets: step {:.0f} ms, {:.1f} GFLOP, {:.3f} of the GEMM "
-      "rate\n",
-      name, batch.sizes.tokens, batch.sizes.images, batch.sizes.targets, median(times) * 1e3,
-      flops / 1e9, median(shares));
+  for (size_t i = 0; i < m.params.size(); ++i)
+    values.push_back(random.get(static_cast<int>(i)).detach());
+  return model::SimpleParams(m, std::move(values), trainable);
 }
 
 void run_bench(const Options& options) {
   at::set_num_threads(options.threads);
   at::globalContext().setFlushDenormal(true);
-  const model::Model m = model::build_llava(bench::bench_config());
+  if (options.own_allocator) model::install_cpu_allocator(int64_t{1} << 30);
+  const bool bf16 = options.dtype == "bf16";
+  const auto dtype = bf16 ? at::kBFloat16 : at::kFloat;
+  const model::LlavaConfig config = bench::bench_config(options.shape);
+  const model::Model m = model::build_llava(config);
+  std::vector<bool> trainable = model::params_in_use(m);
   double elements = 0;
-  std::vector<bool> frozen_tower;
-  for (const model::ParamSpec& spec : m.params) {
-    elements += static_cast<double>(c10::multiply_integers(spec.shape));
-    frozen_tower.push_back(spec.part != model::Part::kVision);
+  for (size_t i = 0; i < m.params.size(); ++i) {
+    elements += static_cast<double>(c10::multiply_integers(m.params[i].shape));
+    if (options.train == "not-tower" && m.params[i].part == model::Part::kVision)
+      trainable[i] = false;
   }
-  const auto dtype = options.dtype == "bf16" ? at::kBFloat16 : at::kFloat;
-  fmt::print("{:.1f} M parameters, {}, {} threads, GEMM rate {:.0f} GFLOP/s\n", elements / 1e6,
-             options.dtype, options.threads, mm::run::measure_gemm_rate(dtype) / 1e9);
-  measure(m, std::vector<bool>(m.params.size(), true), options, "all trained");
-  measure(m, frozen_tower, options, "tower frozen");
+  (void)bench::gemm_rate(bf16, 0.1);
+  const int64_t resident = bench::resident_bytes();
+  const auto input = bench::bench_batch(config, options.tokens, options.layout == "padded", dtype);
+  model::SimpleParams params = draw_params(m, trainable, dtype);
+  const double flops = model::model_flops(m, input.batch.sizes, trainable).total();
+  const double seed = 1.0 / static_cast<double>(input.batch.sizes.targets);
+  std::vector<double> times, own_shares, wide_shares;
+  for (int step = 0; step <= options.steps; ++step) {
+    // Rates drift on a shared machine: each step has its own limits, measured beside it.
+    const double wide = bench::gemm_rate(false, 0.2),
+                 own = bf16 ? bench::gemm_rate(true, 0.2) : wide;
+    params.clear_grads();
+    const double start = bench::processor_s();
+    model::eager_train({m, params, trainable, params, seed}, input.batch);
+    if (step == 0) continue;
+    times.push_back(bench::processor_s() - start);
+    own_shares.push_back(flops / times.back() / own);
+    wide_shares.push_back(flops / times.back() / wide);
+  }
+  const double mib = 1.0 / (1 << 20);
+  const auto* cache = model::cpu_allocator();
+  fmt::print(
+      "mmkit {} {:.0f}M {} {} trained={}: {} real of {} tokens, {} pictures, {} targets; step "
+      "{:.0f} ms, {:.0f} real "
+      "tokens/s, {:.1f} GFLOP, {:.3f} of the fp32 and {:.3f} of the {} GEMM rate; memory: process "
+      "+{:.0f} MiB, tensors "
+      "{:.0f} MiB at most\n",
+      options.shape, elements / 1e6, options.dtype, options.layout, options.train,
+      input.batch.sizes.tokens, input.computed_tokens, input.batch.sizes.images,
+      input.batch.sizes.targets, median(times) * 1e3,
+      static_cast<double>(input.batch.sizes.tokens) / median(times), flops / 1e9,
+      median(wide_shares), median(own_shares), options.dtype,
+      static_cast<double>(bench::peak_resident_bytes() - resident) * mib,
+      cache == nullptr ? 0.0 : static_cast<double>(cache->counts().peak_live_bytes) * mib);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  CLI::App app(
-      "Time of a LLaVA training step (forward and backward) beside the GEMM rate of the same "
-      "run.\nExample: bench_llava --dtype bf16 --threads 2");
-  Options options;
+void declare_options(CLI::App& app, Options& options) {
+  app.add_option("--shape", options.shape, "50m or 300m")
+      ->check(CLI::IsMember({"50m", "300m"}))
+      ->capture_default_str();
+  app.add_option("--layout", options.layout, "packed, or padded to the longest sample")
+      ->check(CLI::IsMember({"packed", "padded"}))
+      ->capture_default_str();
+  app.add_option("--train", options.train, "all, or not-tower")
+      ->check(CLI::IsMember({"all", "not-tower"}))
+      ->capture_default_str();
   app.add_option("--steps", options.steps, "Steps measured; the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--tokens", options.tokens, "Tokens of the pack")
+  app.add_option("--tokens", options.tokens, "Real tokens at most")
       ->check(CLI::Range(128, 65536))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Compute threads")
@@ -99,6 +114,19 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", options.dtype, "fp32 or bf16")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
+  app.add_flag("!--system-allocator", options.own_allocator,
+               "Leave tensor memory to the C library");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Processor time and memory of a LLaVA training step (forward and backward) beside the GEMM "
+      "rate of the same "
+      "run.\nExample: bench_llava --shape 300m --dtype bf16 --layout padded");
+  Options options;
+  declare_options(app, options);
   CLI11_PARSE(app, argc, argv);
   try {
     run_bench(options);
