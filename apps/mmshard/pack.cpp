@@ -151,6 +151,9 @@ void add_picture_options(CLI::App& verb, Flags& flags) {
       "raw (exact), jpeg, webp, webp-lossless, or source: the file itself where no pixel changes, "
       "else raw");
   add("--jpeg-quality", pictures.jpeg_quality, "1 to 100");
+  verb.add_flag("--jpeg-optimize", pictures.jpeg_optimize,
+                "Huffman tables made for each picture: smaller files, slower to pack")
+      ->group("Pictures");
   add("--webp-quality", pictures.webp_quality, "0 to 100");
   add("--alpha", pictures.alpha, "Behind transparent pixels: white, black, #rrggbb; or drop");
   add("--orient", pictures.orient, "Orientation tags: apply or ignore");
@@ -159,6 +162,8 @@ void add_picture_options(CLI::App& verb, Flags& flags) {
   add("--min-side", pictures.limits.min_side, "Pixels of the shorter side at least");
   add("--max-aspect", pictures.limits.max_aspect, "Longer / shorter side at most; 0: any");
   add("--grids", pictures.grids, "anyres: rows x columns of tiles to choose from");
+  add("--max-grid-tiles", pictures.max_grid_tiles,
+      "anyres: features of more tiles are scaled down (OneVision: 9); 0: never");
   add("--buckets", pictures.buckets, "bucket: width x height to choose from, in pixels");
   add("--min-tiles", pictures.min_tiles, "internvl: tiles at least");
   add("--max-tiles", pictures.max_tiles, "internvl: tiles at most, without the whole");

@@ -12,6 +12,7 @@
 #include "lib/data/row_marks.h"
 #include "lib/data/sample_store.h"
 #include "lib/data/shard_pool.h"
+#include "lib/data/unpacker_pool.h"
 
 namespace mm::data {
 
@@ -65,8 +66,9 @@ class Dataset final : public SampleStore {
                 std::vector<Viewed>& viewed) const;
   std::vector<Result<std::string_view>> look(const ShardReader& shard,
                                              std::span<const uint32_t> run, RowMarks& seen) const;
-  Result<Sample> sample_of(uint64_t row, const Viewed& viewed, PixelVector& pixels) const;
-  Sample decode(uint64_t row, std::string_view payload, PixelVector& pixels) const;
+  struct Target;
+  Result<Sample> sample_of(uint64_t row, const Viewed& viewed, const Target& to) const;
+  Sample decode(uint64_t row, std::string_view payload, const Target& to) const;
   Failure corrupt(uint64_t row, const DataError& error) const;
 
   std::filesystem::path directory_;
@@ -76,6 +78,7 @@ class Dataset final : public SampleStore {
   mutable ShardPool shards_;
   std::unique_ptr<NodeCache> cache_;
   VerifyReads verify_ = VerifyReads::kEvery;
+  mutable UnpackerPool unpackers_;
   mutable RowMarks seen_, seen_in_cache_;  ///< rows that were fetched and verified once
 };
 

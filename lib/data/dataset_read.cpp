@@ -51,16 +51,22 @@ struct Dataset::Viewed {
   Result<std::string_view> payload = std::string_view();
 };
 
+/// What a sample is unpacked with, and where its pixels go.
+struct Dataset::Target {
+  TextUnpacker& unpacker;
+  PixelVector& pixels;
+};
+
 Failure Dataset::corrupt(uint64_t row, const DataError& error) const {
   return {"corrupt",
           fmt::format("sample {} ({}): {}: {}", row, index_.key(row),
                       manifest_.shards[index_.place(row).shard].file.file, error.what())};
 }
 
-Sample Dataset::decode(uint64_t row, std::string_view payload, PixelVector& pixels) const {
+Sample Dataset::decode(uint64_t row, std::string_view payload, const Target& to) const {
   const SampleSize size = index_.size(row);
-  DecodedSample decoded =
-      decode_sample(std::as_bytes(std::span(payload)), static_cast<uint32_t>(size.tokens));
+  DecodedSample decoded = decode_sample(std::as_bytes(std::span(payload)),
+                                        static_cast<uint32_t>(size.tokens), to.unpacker);
   Sample sample{std::move(decoded.text), {}};
   for (const StoredPicture& picture : decoded.pictures)
     if (picture.grid) sample.grids.push_back(*picture.grid);
@@ -73,22 +79,22 @@ Sample Dataset::decode(uint64_t row, std::string_view payload, PixelVector& pixe
                     stored.targets, size.images, size.targets);
   }
   check_tokens(sample, layout, manifest_.tokenizer.vocab_size);
-  for (const StoredPicture& picture : decoded.pictures) append_pixels(picture, layout, pixels);
+  for (const StoredPicture& picture : decoded.pictures) append_pixels(picture, layout, to.pixels);
   return sample;
 }
 
 /// The sample, its pixels at the end of `pixels`; a failure leaves those as they were.
-Result<Sample> Dataset::sample_of(uint64_t row, const Viewed& viewed, PixelVector& pixels) const {
+Result<Sample> Dataset::sample_of(uint64_t row, const Viewed& viewed, const Target& to) const {
   if (!viewed.payload) {
     const Failure& failure = viewed.payload.failure();
     return Failure{failure.kind,
                    fmt::format("sample {} ({}): {}", row, index_.key(row), failure.message)};
   }
-  const size_t before = pixels.size();
+  const size_t before = to.pixels.size();
   try {
-    return decode(row, *viewed.payload, pixels);
+    return decode(row, *viewed.payload, to);
   } catch (const DataError& error) {
-    pixels.resize(before);
+    to.pixels.resize(before);
     return corrupt(row, error);
   }
 }
@@ -167,9 +173,11 @@ std::vector<Dataset::Viewed> Dataset::view_pack(std::span<const uint32_t> rows) 
 std::vector<Result<Sample>> Dataset::read_pack(std::span<const uint32_t> rows,
                                                PixelVector& pixels) const {
   const std::vector<Viewed> viewed = view_pack(rows);
+  UnpackerPool::Loan unpacker = unpackers_.lend();
   std::vector<Result<Sample>> samples;
   samples.reserve(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) samples.push_back(sample_of(rows[i], viewed[i], pixels));
+  for (size_t i = 0; i < rows.size(); ++i)
+    samples.push_back(sample_of(rows[i], viewed[i], {*unpacker, pixels}));
   return samples;
 }
 

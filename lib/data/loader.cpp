@@ -144,7 +144,8 @@ void Loader::work(Task task) {
   task.pending->bytes += bytes_of(assembled.batch);
   task.pending->step.micro_batches[task.micro_batch] = std::move(assembled.batch);
   task.pending->bad[task.micro_batch] = std::move(assembled.bad);
-  if (--task.pending->missing == 0) tuner_.note_step_bytes(task.pending->bytes);
+  if (--task.pending->missing > 0) return;  // nobody waits for less than a step
+  tuner_.note_step_bytes(task.pending->bytes);
   changed_.notify_all();
 }
 

@@ -83,7 +83,7 @@ TokenizerEntry copy_tokenizer(const PackOptions& options, const text::Tokenizer&
   return {std::string(text::tokenizer_kind_name(kind)),
           describe_file(workspace.set(), name),
           tokenizer.vocab_size(),
-          tokenizer.image_id(),
+          text::picture_id(*text::find_template(options.chat_template), tokenizer),
           tokenizer.bos_id(),
           tokenizer.eos_id(),
           tokenizer.pad_id()};
@@ -128,6 +128,32 @@ bool finish_or_wait(PackWorkspace& workspace, const std::function<void()>& work)
   return mine;
 }
 
+/// All rows of the source as samples or bad ones; refuses a source that has too many bad ones or no
+/// sample at all.
+Gathered gather_checked(const PackOptions& options, PackedUnits& units, double bad_limit,
+                        PackWorkspace& workspace) {
+  Gathered all = gather(std::move(units.tables));
+  check_complete(all, units.rows);
+  check_bad_limit(all.bad, all.input.samples.size(), bad_limit);
+  if (!all.input.samples.empty()) return all;
+  // Nothing was done that a run with better options could go on from.
+  workspace.discard();
+  throw DataError("{}: no samples in it ({} rows without caption or left out)",
+                  options.source.path.string(), all.bad.size() + units.left_out);
+}
+
+/// What the manifest says of samples and options; shards and files come later.
+void describe(const Gathered& all, const PackedUnits& units, const PackOptions& options,
+              DatasetManifest& manifest) {
+  manifest.duplicates = to_json(duplicates_of(all.input.samples));
+  manifest.counts = count(all, units.left_out);
+  manifest.source_rows = {units.rows.count(), units.rows.hash()};
+  manifest.pictures = pictures_of(options);
+  manifest.chat_template = options.chat_template;
+  manifest.max_length = options.max_length;
+  manifest.options = canonical_options(options);
+}
+
 PackResult pack_together(const PackOptions& options, const Json& canonical, const PackRun& run) {
   PackWorkspace workspace(run.output, canonical, run.dead_after_s);
   if (workspace.published()) throw IoError("{}: is there by now", run.output.string());
@@ -136,27 +162,15 @@ PackResult pack_together(const PackOptions& options, const Json& canonical, cons
   const SampleBuilder builder(options, *tokenizer);
   PackedUnits units = pack_units(options, builder, run, workspace);
   PackResult result{.units_reused = units.reused, .units = units.tables.size()};
-  Gathered all = gather(std::move(units.tables));
-  check_complete(all, units.rows);
-  check_bad_limit(all.bad, all.input.samples.size(), run.bad_limit);
-  if (all.input.samples.empty()) {
-    throw DataError("{}: no samples in it ({} rows without caption or left out)",
-                    options.source.path.string(), all.bad.size() + units.left_out);
-  }
-  result.manifest.duplicates = to_json(duplicates_of(all.input.samples));
+  Gathered all = gather_checked(options, units, run.bad_limit, workspace);
+  DatasetManifest& manifest = result.manifest;
+  describe(all, units, options, manifest);
   sort_for_shards(all.input.samples);
   all.input.order = options.for_plan.empty() ? order_by_length(all.input.samples.size())
                                              : order_of_plan(options.for_plan, all.input.samples);
   const auto plans = plan_shards(all.input, options.shard_bytes);
-  DatasetManifest& manifest = result.manifest;
   manifest.shards = pack_shards(all.input, plans, run, workspace);
-  manifest.counts = count(all, units.left_out);
-  manifest.source_rows = {units.rows.count(), units.rows.hash()};
   manifest.tokenizer = copy_tokenizer(options, *tokenizer, workspace);
-  manifest.pictures = pictures_of(options);
-  manifest.chat_template = options.chat_template;
-  manifest.max_length = options.max_length;
-  manifest.options = canonical;
   result.by_other = !finish_or_wait(workspace, [&] { finish(all, plans, manifest, workspace); });
   if (result.by_other) manifest = read_manifest(run.output);
   return result;

@@ -97,6 +97,7 @@ void add_varied(const PictureOptions& pictures, image::Preparation& p) {
       p.buckets.push_back({width, height});
     }
   }
+  check_range("max grid tiles", p.max_grid_tiles, 0, 1024);
   check_range("max tiles", p.max_tiles, 1, 200);
   check_range("min tiles", p.min_tiles, 1, p.max_tiles);
   const int64_t cell = int64_t{p.patch} * p.merge * p.patch * p.merge;
@@ -118,7 +119,11 @@ Json pictures_json(const PictureOptions& pictures) {
   Json json = {{"side", pictures.side},         {"patch", pictures.patch},
                {"geometry", pictures.geometry}, {"filter", pictures.filter},
                {"storage", pictures.storage},   {"max_pixels", pictures.limits.max_pixels}};
-  if (pictures.storage == "jpeg") json["jpeg_quality"] = pictures.jpeg_quality;
+  if (pictures.storage == "jpeg") {
+    json["jpeg_quality"] = pictures.jpeg_quality;
+    // Absent in sets of before the key, whose tables were made for each picture.
+    if (!pictures.jpeg_optimize) json["jpeg_optimize"] = false;
+  }
   if (pictures.storage == "webp") json["webp_quality"] = pictures.webp_quality;
   const auto add = [&](const char* key, const auto& value, const auto& normal) {
     if (value != normal) json[key] = value;
@@ -129,7 +134,10 @@ Json pictures_json(const PictureOptions& pictures) {
   add("max_side", pictures.limits.max_side, usual.limits.max_side);
   add("min_side", pictures.limits.min_side, usual.limits.min_side);
   add("max_aspect", pictures.limits.max_aspect, usual.limits.max_aspect);
-  if (pictures.geometry == "anyres") json["grids"] = pictures.grids;
+  if (pictures.geometry == "anyres") {
+    json["grids"] = pictures.grids;
+    add("max_grid_tiles", pictures.max_grid_tiles, usual.max_grid_tiles);
+  }
   if (pictures.geometry == "bucket") json["buckets"] = pictures.buckets;
   if (pictures.geometry == "internvl") {
     json["min_tiles"] = pictures.min_tiles;
@@ -166,6 +174,7 @@ image::Preparation preparation_of(const PictureOptions& pictures) {
   p.merge = pictures.merge;
   p.min_tiles = pictures.min_tiles;
   p.max_tiles = pictures.max_tiles;
+  p.max_grid_tiles = pictures.max_grid_tiles;
   p.thumbnail = pictures.thumbnail;
   p.min_pixels = pictures.min_pixels;
   p.max_pixels = pictures.max_pixels;

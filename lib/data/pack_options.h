@@ -24,11 +24,13 @@ struct PictureOptions {
   /// files.
   std::string storage = "raw";
   int32_t jpeg_quality = 95;
+  bool jpeg_optimize = false;  ///< Huffman tables made for each picture: smaller, slower to pack
   int32_t webp_quality = 90;
   std::string alpha = "white";   ///< behind transparent pixels: white, black, drop, #rrggbb
   std::string orient = "apply";  ///< the orientation tag: apply, ignore
-  std::string grids = "1x2,2x1,2x2,3x1,1x3";                  ///< anyres: rows x columns of tiles
-  std::string buckets;                                        ///< bucket: width x height in pixels
+  std::string grids = "1x2,2x1,2x2,3x1,1x3";  ///< anyres: rows x columns of tiles
+  int32_t max_grid_tiles = 0;  ///< anyres: features of more tiles are scaled down; 0: never
+  std::string buckets;         ///< bucket: width x height in pixels
   int32_t min_tiles = 1, max_tiles = 12;                      ///< internvl
   bool thumbnail = true;                                      ///< internvl
   int64_t min_pixels = 56 * 56, max_pixels = 1280 * 28 * 28;  ///< qwen: of the prepared picture

@@ -26,7 +26,7 @@ fs::path workspace_of(const fs::path& output) { return plain(output).string() + 
 
 /// Renamed first, so that tasks which still look at it see it go at once and make no new files in
 /// it.
-void discard(const fs::path& root) {
+void remove_workspace(const fs::path& root) {
   const fs::path done = root.string() + ".done";
   std::error_code error;  // what stays is named as what it is and goes next time
   fs::remove_all(done, error);
@@ -80,6 +80,8 @@ bool PackWorkspace::published() const {
   return fs::exists(output_ / "manifest.json", error);
 }
 
+void PackWorkspace::discard() { remove_workspace(root_); }
+
 void PackWorkspace::publish(const std::set<std::string>& files) {
   remove_others(set_, files);
   fsync_directory(set_);
@@ -88,7 +90,7 @@ void PackWorkspace::publish(const std::set<std::string>& files) {
   if (error && !published())
     throw IoError("{}: cannot rename into place: {}", output_.string(), error.message());
   fsync_directory(output_.parent_path());
-  discard(root_);
+  remove_workspace(root_);
 }
 
 void poll(const std::string& what, const std::function<uint64_t()>& progress,
@@ -121,7 +123,7 @@ bool already_packed(const fs::path& output, const Json& options) {
     throw UsageError("{}: already packed with other options ({}); give another --out, or delete it",
                      output.string(), *difference);
   }
-  discard(workspace_of(output));
+  remove_workspace(workspace_of(output));
   return true;
 }
 

@@ -27,6 +27,8 @@ class PackWorkspace {
   const std::filesystem::path& set() const { return set_; }
   /// Whether a task has made the output: then the workspace is, or will be, gone.
   bool published() const;
+  /// Removes it all: there is nothing to go on from.
+  void discard();
   /// Law 4: renames set/ to the output and removes the workspace. Files in set/ other than `files`
   /// (of an attempt with another source) are removed first. Nothing happens if another was first.
   void publish(const std::set<std::string>& files);

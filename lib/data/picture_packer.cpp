@@ -58,12 +58,15 @@ Result<PictureGrid> PicturePacker::grid_of(const std::string& file, int orientat
 }
 
 // A file whose pixels, read as the loader will read them, are the prepared ones.
-std::optional<PictureCodec> PicturePacker::as_it_is(const std::string& file, image::Format format,
+std::optional<PictureCodec> PicturePacker::as_it_is(const std::string& file,
+                                                    const image::Header& header,
                                                     const image::Image& prepared) const {
   const bool source = options_.storage == "source";
-  const bool jpeg = format == image::Format::kJpeg && (source || options_.storage == "jpeg");
-  const bool webp = format == image::Format::kWebp && source;
-  if ((!jpeg && !webp) || file.size() >= prepared.rgb.size()) return std::nullopt;
+  const bool jpeg = header.format == image::Format::kJpeg && (source || options_.storage == "jpeg");
+  const bool webp = header.format == image::Format::kWebp && source;
+  const bool resized =
+      header.stored.width != prepared.width || header.stored.height != prepared.height;
+  if ((!jpeg && !webp) || resized || file.size() >= prepared.rgb.size()) return std::nullopt;
   const auto plain = image::decode(image::as_bytes(file), {.orient = image::Orient::kIgnore});
   if (!plain || !(plain->image == prepared)) return std::nullopt;
   return jpeg ? PictureCodec::kJpeg : PictureCodec::kWebp;
@@ -78,13 +81,16 @@ PictureCodec PicturePacker::encode(const image::Image& tiles, int32_t count,
   const bool jpeg = options_.storage == "jpeg";
   const image::WebpOptions webp{.quality = static_cast<float>(options_.webp_quality),
                                 .lossless = options_.storage == "webp-lossless"};
+  const auto file_of = [&](const image::Image& tile) {
+    return jpeg ? image::encode_jpeg(
+                      tile, {.quality = options_.jpeg_quality, .optimise = options_.jpeg_optimize})
+                : image::encode_webp(tile, webp);
+  };
   std::vector<std::string> files;
   const int32_t height = tiles.height / count;
-  for (int32_t i = 0; i < count; ++i) {
-    const image::Image tile = image::crop(tiles, {0, height * i, tiles.width, height});
-    files.push_back(jpeg ? image::encode_jpeg(tile, {.quality = options_.jpeg_quality})
-                         : image::encode_webp(tile, webp));
-  }
+  if (count == 1) files.push_back(file_of(tiles));
+  for (int32_t i = 0; i < count && count > 1; ++i)
+    files.push_back(file_of(image::crop(tiles, {0, height * i, tiles.width, height})));
   bytes = join_tiles(files);
   return jpeg ? PictureCodec::kJpeg : PictureCodec::kWebp;
 }
@@ -96,13 +102,14 @@ Result<PackedPicture> PicturePacker::pack(const std::string& file, int orientati
     if (!grid) return grid.failure();
     picture.grid = *grid;
   }
-  const auto decoded = image::decode_prepared(image::as_bytes(file), preparation_, decoding(orientation));
+  const auto decoded =
+      image::decode_prepared(image::as_bytes(file), preparation_, decoding(orientation));
   if (!decoded) return decoded.failure();
   const image::Image& image = decoded->image;
   const int32_t tiles = picture.grid ? picture.grid->tiles : 1;
   picture.width = static_cast<uint16_t>(image.width);
   picture.height = static_cast<uint16_t>(image.height / tiles);
-  const auto kept = tiles == 1 ? as_it_is(file, decoded->header.format, image) : std::nullopt;
+  const auto kept = tiles == 1 ? as_it_is(file, decoded->header, image) : std::nullopt;
   if (kept) {
     picture.codec = *kept;
     picture.bytes = file;

@@ -38,7 +38,7 @@ class PicturePacker {
  private:
   image::DecodeOptions decoding(int orientation) const;
   PictureCodec encode(const image::Image& tiles, int32_t count, std::string& bytes) const;
-  std::optional<PictureCodec> as_it_is(const std::string& file, image::Format format,
+  std::optional<PictureCodec> as_it_is(const std::string& file, const image::Header& header,
                                        const image::Image& prepared) const;
 
   const PictureOptions options_;

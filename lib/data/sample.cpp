@@ -31,16 +31,6 @@ std::string compress(const std::string& raw) {
   return out;
 }
 
-std::string decompress(std::span<const std::byte> stored, size_t raw_bytes) {
-  std::string out(raw_bytes, '\0');
-  const size_t got = ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
-  if (ZSTD_isError(got) || got != raw_bytes) {
-    throw DataError("token block of {} bytes does not unpack to {} bytes ({})", stored.size(),
-                    raw_bytes, ZSTD_isError(got) ? ZSTD_getErrorName(got) : "other length");
-  }
-  return out;
-}
-
 void check_text(const SampleText& text) {
   uint32_t end = 0;
   for (const TokenSpan& span : text.trainable) {
@@ -163,7 +153,30 @@ std::string encode_sample(const SampleText& text, std::span<const StoredPicture>
   return out.take();
 }
 
+TextUnpacker::TextUnpacker() : context_(ZSTD_createDCtx()) {
+  MM_CHECK(context_ != nullptr, "no memory for zstd");
+}
+
+void TextUnpacker::Free::operator()(ZSTD_DCtx_s* context) const { ZSTD_freeDCtx(context); }
+
+std::string TextUnpacker::unpack(std::span<const std::byte> stored, size_t raw_bytes) {
+  std::string out(raw_bytes, '\0');
+  const size_t got =
+      ZSTD_decompressDCtx(context_.get(), out.data(), out.size(), stored.data(), stored.size());
+  if (ZSTD_isError(got) || got != raw_bytes) {
+    throw DataError("token block of {} bytes does not unpack to {} bytes ({})", stored.size(),
+                    raw_bytes, ZSTD_isError(got) ? ZSTD_getErrorName(got) : "other length");
+  }
+  return out;
+}
+
 DecodedSample decode_sample(std::span<const std::byte> bytes, uint32_t tokens) {
+  TextUnpacker unpacker;
+  return decode_sample(bytes, tokens, unpacker);
+}
+
+DecodedSample decode_sample(std::span<const std::byte> bytes, uint32_t tokens,
+                            TextUnpacker& unpacker) {
   ByteReader in(bytes, "sample");
   const auto raw_bytes = in.get<uint32_t>();
   const auto stored = in.get<uint32_t>();
@@ -176,7 +189,7 @@ DecodedSample decode_sample(std::span<const std::byte> bytes, uint32_t tokens) {
   }
   DecodedSample sample;
   if (codec == static_cast<uint8_t>(TextCodec::kZstd)) {
-    const std::string raw = decompress(block, raw_bytes);
+    const std::string raw = unpacker.unpack(block, raw_bytes);
     sample.text = parse_text(std::as_bytes(std::span(raw)), tokens);
   } else if (codec == static_cast<uint8_t>(TextCodec::kPlain)) {
     sample.text = parse_text(block, tokens);

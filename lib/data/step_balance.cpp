@@ -133,16 +133,29 @@ void shuffle_steps(StepOrder& order, size_t first, const Philox& random) {
   }
 }
 
+/// Where the stratum that begins at `begin` ends: costs within kStratum, and no cost so far above
+/// the mean that a step which drew it would wait for it.
+size_t stratum_end(std::span<const PackLoad> packs, std::span<const uint32_t> sorted,
+                   size_t begin) {
+  const double most = packs[sorted[begin]].cost * (1 + kStratum);
+  size_t end = begin + 1;
+  double sum = 0;
+  for (size_t i = begin; i < sorted.size() && packs[sorted[i]].cost <= most; ++i) {
+    const double cost = packs[sorted[i]].cost;
+    sum += cost;
+    if (cost * static_cast<double>(i + 1 - begin) <= (1 + kOverMean) * sum) end = i + 1;
+  }
+  return end;
+}
+
 /// Shuffles spans of nearly one cost, whole steps each: what shares a step is then drawn from all
 /// packs of that cost.
 void shuffle_strata(std::span<const PackLoad> packs, std::span<uint32_t> sorted, size_t per_step,
                     const Philox& random) {
   for (size_t begin = 0; begin < sorted.size();) {
-    size_t end = begin;
-    const double most = packs[sorted[begin]].cost * (1 + kStratum);
-    while (end < sorted.size() && packs[sorted[end]].cost <= most) ++end;
+    const size_t whole_steps = (stratum_end(packs, sorted, begin) - begin) / per_step;
     // A stratum that ended inside a step would leave that step mixed.
-    end = std::min(sorted.size(), begin + std::max<size_t>(1, (end - begin) / per_step) * per_step);
+    const size_t end = std::min(sorted.size(), begin + std::max<size_t>(1, whole_steps) * per_step);
     shuffle(sorted.subspan(begin, end - begin), random.child(begin));
     begin = end;
   }

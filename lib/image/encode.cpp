@@ -46,7 +46,7 @@ void configure(JpegSession& s, const Image& image, const JpegOptions& options) {
   jpeg_set_defaults(&s.codec);
   jpeg_set_quality(&s.codec, options.quality, TRUE);
   s.codec.dct_method = JDCT_ISLOW;
-  s.codec.optimize_coding = TRUE;
+  s.codec.optimize_coding = options.optimise ? TRUE : FALSE;
   const int sampling = options.full_chroma ? 1 : 2;
   s.codec.comp_info[0].h_samp_factor = sampling;
   s.codec.comp_info[0].v_samp_factor = sampling;

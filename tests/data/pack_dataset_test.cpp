@@ -296,4 +296,32 @@ TEST_CASE("pack: a source without a single sample is an error") {
   CHECK_THROWS_WITH_AS(pack_dataset(options, {.output = dir / "out"}),
                        doctest::Contains("no samples"), mm::DataError);
   CHECK(!fs::exists(dir / "out"));
+  // Nothing is left that other options would stumble over.
+  CHECK(!fs::exists(dir / "out.partial"));
+  write_jsonl(dir / "in.jsonl", good_rows(3));
+  CHECK(pack_dataset(toy_options(dir / "in.jsonl"), {.output = dir / "out"})
+            .manifest.counts.samples == 3);
+}
+
+TEST_CASE("pack: ids and pictures that come twice are counted and named in the manifest") {
+  const TempDir dir;
+  const auto rows = good_rows(4);
+  std::string lines;
+  for (const auto& [id, row] : {std::pair("a", 0), {"b", 1}, {"a", 2}, {"c", 0}, {"d", 3}}) {
+    lines += mm::Json{{"id", id},
+                      {"image", rows.at(static_cast<size_t>(row)).first},
+                      {"text", rows.at(static_cast<size_t>(row)).second}}
+                 .dump() +
+             "\n";
+  }
+  mm::write_file_atomic(dir / "in.jsonl", lines);
+  const auto packed = pack_dataset(toy_options(dir / "in.jsonl"), {.output = dir / "out"});
+  const mm::Json& found = packed.manifest.duplicates;
+  CHECK(packed.manifest.counts.samples == 5);
+  CHECK(found["ids"] == 1);
+  CHECK(found["id_examples"][0]["row"] == 2);
+  CHECK(found["id_examples"][0]["first"] == 0);
+  CHECK(found["pictures"] == 1);
+  CHECK(found["picture_examples"][0]["row"] == 3);
+  CHECK(found["picture_examples"][0]["first"] == 0);
 }

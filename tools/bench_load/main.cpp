@@ -9,6 +9,7 @@
 #include "lib/base/error.h"
 #include "lib/data/loader.h"
 #include "tools/bench_load/limits.h"
+#include "tools/bench_load/waits.h"
 
 namespace {
 
@@ -20,6 +21,7 @@ struct Arguments {
   fs::path files, cache;
   int threads = 1, batch = 32, rounds = 3, repeat = 1, side = 336, epochs = 4;
   bool verify_first = false;
+  double compute_ms = 0;
   bool json = false;
 };
 
@@ -82,8 +84,24 @@ int run(int argc, char** argv) {
   app.add_option("--rounds", a.rounds)->capture_default_str();
   app.add_option("--epochs", a.epochs, "by one loader, in a round")->capture_default_str();
   app.add_flag("--verify-first", a.verify_first, "checksums at the first read of a sample only");
+  app.add_option("--compute-ms", a.compute_ms,
+                 "print instead what a consumer that computes so long a step waits: from --files, "
+                 "from the first set, from --cache")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--json", a.json, "a JSON line a row");
   CLI11_PARSE(app, argc, argv);
+  if (a.compute_ms > 0) {
+    const WaitOptions waits{.set = a.sets.at(0),
+                            .files = a.files,
+                            .cache = a.cache,
+                            .compute_ms = a.compute_ms,
+                            .batch = a.batch,
+                            .threads = a.threads,
+                            .side = a.side,
+                            .repeat = a.repeat};
+    print(measure_waits(waits), waits);
+    return 0;
+  }
   std::vector<Row> rows;
   for (const fs::path& set : a.sets) {
     rows.push_back(load(a, set, ""));

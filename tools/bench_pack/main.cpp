@@ -52,16 +52,19 @@ double decode_alone(const Arguments& a) {
   return spent.cpu_s * a.repeat;
 }
 
-Row pack(const Arguments& a, const std::string& storage, const fs::path& work) {
+Row pack(const Arguments& a, const std::string& storage, bool optimize, const fs::path& work) {
   mm::data::PackOptions options;
   options.source = {
       .kind = mm::data::SourceKind::kJsonl, .path = work / "list.jsonl", .image_root = a.folder};
   options.tokenizer = a.tokenizer;
   options.pictures.side = a.side;
   options.pictures.storage = storage;
-  Row row{.what = "pack", .system = "mmshard pack", .storage = storage};
+  options.pictures.jpeg_optimize = optimize;
+  Row row{.what = "pack",
+          .system = optimize ? "mmshard pack --jpeg-optimize" : "mmshard pack",
+          .storage = storage};
   for (int round = 0; round < a.rounds; ++round) {
-    const fs::path out = work / storage;
+    const fs::path out = work / (optimize ? storage + "-optimized" : storage);
     fs::remove_all(out);
     mm::data::PackResult result;
     const Spent spent = spend([&] {
@@ -96,7 +99,9 @@ int run(int argc, char** argv) {
   write_list(a, work / "list.jsonl");
   std::vector<Row> rows;
   double limit_s = decode_alone(a);
-  for (const char* storage : {"jpeg", "raw"}) rows.push_back(pack(a, storage, work));
+  rows.push_back(pack(a, "jpeg", false, work));
+  rows.push_back(pack(a, "jpeg", true, work));
+  rows.push_back(pack(a, "raw", false, work));
   limit_s = std::min(limit_s, decode_alone(a));
   for (Row& row : rows) row.limit_cpu_s = limit_s;
   if (!a.json) {

@@ -33,11 +33,12 @@ def main():
             field = RGBImageField(write_mode=mode, jpeg_quality=QUALITY)
             DatasetWriter(os.path.join(directory, "set.beton"), {"picture": field}, num_workers=1).from_indexed_dataset(Pictures(paths))
 
-        def read(directory):
+        def read(directory, epochs):
             loader = Loader(os.path.join(directory, "set.beton"), batch_size=BATCH, num_workers=1, order=OrderOption.SEQUENTIAL,
                             pipelines={"picture": [SimpleRGBImageDecoder()]})
-            for (batch,) in loader:
-                yield from batch
+            for _ in range(epochs):
+                for (batch,) in loader:
+                    yield batch
 
         bench(a, f"FFCV {ffcv.__version__}", storage, write, read)
 

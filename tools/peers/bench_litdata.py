@@ -19,9 +19,11 @@ def main():
         def write(paths, directory):
             litdata.optimize(fn=functools.partial(sample, storage=storage), inputs=paths, output_dir=directory, chunk_bytes=256 << 20, num_workers=1)
 
-        def read(directory):
-            for item in litdata.StreamingDataset(directory, shuffle=False):
-                yield decode(item["picture"], storage)
+        def read(directory, epochs):
+            dataset = litdata.StreamingDataset(directory, shuffle=False)
+            for _ in range(epochs):
+                for item in dataset:
+                    yield decode(item["picture"], storage)
 
         bench(a, f"LitData {litdata.__version__}", storage, write, read)
 

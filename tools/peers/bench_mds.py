@@ -15,10 +15,12 @@ def main():
                 for path in paths:
                     out.write({"picture": encode(path, storage), "text": "a picture"})
 
-        def read(directory):
+        def read(directory, epochs):
             streaming.base.util.clean_stale_shared_memory()
-            for sample in streaming.StreamingDataset(local=directory, remote=None, shuffle=False, batch_size=1):
-                yield decode(sample["picture"], storage)
+            dataset = streaming.StreamingDataset(local=directory, remote=None, shuffle=False, batch_size=1)
+            for _ in range(epochs):
+                for sample in dataset:
+                    yield decode(sample["picture"], storage)
 
         bench(a, f"MDS (streaming {streaming.__version__})", storage, write, read)
 

@@ -19,10 +19,12 @@ def main():
                 for i, path in enumerate(paths):
                     out.write({"__key__": f"{i:08d}", ending: encode(path, storage), "txt": "a picture"})
 
-        def read(directory):
+        def read(directory, epochs):
             shards = sorted(os.path.join(directory, f) for f in os.listdir(directory))
-            for sample in wds.WebDataset(shards, shardshuffle=False):
-                yield decode(sample[ending], storage)
+            dataset = wds.WebDataset(shards, shardshuffle=False)
+            for _ in range(epochs):
+                for sample in dataset:
+                    yield decode(sample[ending], storage)
 
         bench(a, f"Pillow {PIL.__version__} + WebDataset {wds.__version__}", storage, write, read)
 

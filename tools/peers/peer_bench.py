@@ -25,6 +25,7 @@ def arguments(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", help="pictures, .jpg .jpeg .png in and below it")
     parser.add_argument("--repeat", type=int, default=1, help="times that each picture is packed")
+    parser.add_argument("--epochs", type=int, default=4, help="times that a set is read in a round")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of which the least processor time counts")
     return parser.parse_args()
 
@@ -74,6 +75,9 @@ def batches(samples):
     """Arrays of BATCH pictures from an iterable of pictures; counts what came."""
     batch = []
     for sample in samples:
+        if sample.ndim == 4:  # a batch already
+            yield sample
+            continue
         batch.append(sample)
         if len(batch) == BATCH:
             yield np.stack(batch)
@@ -89,7 +93,7 @@ def show(what, system, storage, best):
 
 
 def bench(a, system, storage, write, read):
-    """`write(paths, directory)` packs; `read(directory)` yields pictures as arrays."""
+    """`write(paths, directory)` packs; `read(directory, epochs)` yields the pictures of all epochs: arrays of one, or of a batch."""
     paths = pictures(a)
     with tempfile.TemporaryDirectory() as work:
         packed, loaded = [], []
@@ -103,8 +107,9 @@ def bench(a, system, storage, write, read):
         show("pack", system, storage, min(packed, key=lambda row: row[2]))
         for _ in range(a.rounds):
             wall, cpu, first, count = time.monotonic(), cpu_s(), 0, 0
-            for batch in batches(read(directory)):
+            for batch in batches(read(directory, a.epochs)):
                 first = first or 1e3 * (time.monotonic() - wall)
                 count += len(batch)
-            loaded.append((count, time.monotonic() - wall, cpu_s() - cpu, first, packed[-1][4]))
+            size = packed[-1][4] * count / len(paths)
+            loaded.append((count, time.monotonic() - wall, cpu_s() - cpu, first, size))
         show("load", system, storage, min(loaded, key=lambda row: row[2]))
