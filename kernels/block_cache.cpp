@@ -17,6 +17,8 @@ struct alignas(64) Header {
 
 constexpr size_t kSmallest = 256;
 constexpr size_t kHugePage = size_t{2} << 20;
+// Smaller blocks would waste too much of their last huge page.
+constexpr size_t kHugeBlock = 16 * kHugePage;
 
 // Class 8 e + f holds 256 * 2^e * (8 + f) / 8 bytes.
 size_t class_bytes(int size_class) {
@@ -31,7 +33,7 @@ int class_of(size_t bytes) {
 }
 
 void* from_system(size_t bytes) {
-  const bool huge = bytes >= kHugePage;
+  const bool huge = bytes >= kHugeBlock;
   const size_t alignment = huge ? kHugePage : sizeof(Header);
   const size_t whole = (bytes + sizeof(Header) + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, whole);
@@ -58,6 +60,20 @@ void* BlockCache::take_idle(int first_class) {
   return nullptr;
 }
 
+// The largest idle blocks go first: fewest calls.
+void BlockCache::drop_excess() noexcept {
+  const int64_t budget = highest_live_bytes_ + highest_live_bytes_ / 8;
+  for (int c = kClasses - 1; c >= 0; --c) {
+    auto& blocks = idle_[static_cast<size_t>(c)];
+    while (!blocks.empty() && counts_.live_bytes + counts_.idle_bytes > budget) {
+      std::free(header_of(blocks.back()));
+      blocks.pop_back();
+      counts_.idle_bytes -= static_cast<int64_t>(class_bytes(c));
+    }
+    if (counts_.live_bytes + counts_.idle_bytes <= budget) return;
+  }
+}
+
 void* BlockCache::allocate(size_t bytes) {
   if (bytes == 0) return nullptr;
   if (bytes > class_bytes(kClasses - 1)) throw std::bad_alloc();
@@ -79,6 +95,8 @@ void* BlockCache::allocate(size_t bytes) {
   counts_.live_bytes +=
       static_cast<int64_t>(class_bytes(static_cast<int>(header_of(block)->size_class)));
   counts_.peak_live_bytes = std::max(counts_.peak_live_bytes, counts_.live_bytes);
+  highest_live_bytes_ = std::max(highest_live_bytes_, counts_.live_bytes);
+  drop_excess();
   return block;
 }
 

@@ -10,8 +10,10 @@ namespace mm::kernels {
 /// Memory blocks that are kept for the next request instead of going back to the system: a training
 /// step asks for the same sizes again and again, and fresh pages cost more than what is computed on
 /// them. Large blocks lie on huge pages where the system has them. Sizes are rounded up to eighths
-/// of a power of two, and a request takes an idle block at most a quarter larger than that. Counts
-/// what is live and the most that was. Thread-safe; O(1) a call.
+/// of a power of two, and a request takes an idle block at most a quarter larger than that. What is
+/// live and idle together stays within an eighth of the most that was ever live, so keeping blocks
+/// costs a process little memory at its peak. Counts what is live and the most that was.
+/// Thread-safe; O(1) a call, but for blocks that go back to the system.
 class BlockCache {
  public:
   /// Idle blocks beyond `max_idle_bytes` go back to the system.
@@ -40,11 +42,13 @@ class BlockCache {
  private:
   static constexpr int kClasses = 8 * 48;
   void* take_idle(int first_class);
+  void drop_excess() noexcept;
 
   const size_t max_idle_bytes_;
   mutable std::mutex mutex_;
   std::array<std::vector<void*>, kClasses> idle_;
   Counts counts_;
+  int64_t highest_live_bytes_ = 0;  ///< never reset
 };
 
 }  // namespace mm::kernels

@@ -88,3 +88,15 @@ TEST_CASE("BlockCache: threads share it, each finding its own bytes unchanged") 
   CHECK(cache.counts().live_bytes == 0);
   CHECK(cache.counts().requests == 400);
 }
+
+TEST_CASE("BlockCache: live and idle bytes stay within an eighth of the most that was live") {
+  BlockCache cache(1 << 30);
+  void* small = cache.allocate(8 << 20);
+  cache.release(small);
+  // No idle block fits, and the idle one would be on top of the new peak.
+  void* large = cache.allocate(20 << 20);
+  CHECK(cache.counts().idle_bytes == 0);
+  CHECK(cache.counts().live_bytes == 20 << 20);
+  cache.release(large);
+  CHECK(cache.counts().idle_bytes == 20 << 20);
+}
