@@ -138,4 +138,8 @@ bool NodeReport::healthy() const {
                       [](const NodeFinding& f) { return f.verdict == Verdict::kBad; });
 }
 
+MemoryReport read_memory(const std::filesystem::path& root) {
+  return read_memory(SystemTree(root));
+}
+
 }  // namespace mm::health

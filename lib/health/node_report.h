@@ -57,6 +57,9 @@ struct NodeOptions {
   uint64_t min_free_bytes = uint64_t{1} << 30;  ///< below: bad
 };
 
+/// Memory of the node and limits of our control group; `root` as in NodeOptions.
+MemoryReport read_memory(const std::filesystem::path& root = "/");
+
 /// Reads the node within a few seconds; changes nothing, needs no root, hangs on nothing.
 NodeReport read_node(const NodeOptions& options);
 

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "lib/base/error.h"
 #include "lib/model/activations.h"
 #include "lib/model/attention.h"
@@ -179,6 +181,22 @@ Segment residual_piece(Slot out) {
   return s;
 }
 
+/// "NAME.attention" up to the attention's output, which lies in slot `attended`, and "NAME.mlp" for
+/// the rest: what selective recompute chooses between.
+std::vector<Step> two_segments(const std::string& name, const std::vector<Step>& pieces,
+                               Slot attended) {
+  std::vector<Step> first, second;
+  for (const Step& step : pieces) {
+    if (!std::holds_alternative<Segment>(step)) continue;
+    Segment piece = std::get<Segment>(step);
+    const bool of_attention = piece.name == "norm1" || piece.name == "attention";
+    std::ranges::replace(piece.in, Slot{kAttended}, attended);
+    std::ranges::replace(piece.out, Slot{kAttended}, attended);
+    (of_attention ? first : second).push_back(std::move(piece));
+  }
+  return {join(name + ".attention", first), join(name + ".mlp", second)};
+}
+
 }  // namespace
 
 ParamId declare_embedding_table(Model& model, const TextConfig& config, const std::string& prefix) {
@@ -209,8 +227,9 @@ void add_llama(Model& model, const TextConfig& config, const std::string& prefix
   for (int64_t i = 0; i < config.layers; ++i) {
     const Slot out = model.add_slot("hidden." + std::to_string(i + 1));
     const std::string name = "language.layers." + std::to_string(i);
+    const Slot attended = model.add_slot("attended." + std::to_string(i));
     const auto pieces = decoder_layer_pieces(model, config, prefix, i, x, out);
-    model.blocks.push_back({name, Part::kLanguage, {join(name, pieces)}});
+    model.blocks.push_back({name, Part::kLanguage, two_segments(name, pieces, attended)});
     x = out;
   }
   add_language_head(model, config, prefix, x, table);

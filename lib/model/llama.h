@@ -17,9 +17,9 @@ std::vector<Step> decoder_layer_pieces(Model& model, const TextConfig& config,
                                        const std::string& prefix, int64_t number, Slot in,
                                        Slot out);
 
-/// Appends the decoder layers, one block each, and the head's block. `x` is the slot of the
-/// embedded tokens; `table` the embedding table, which a tied head reads. Adds the slots "hidden.1"
-/// ..., "loss" and "logits", and sets Model::loss_slot and logits_slot.
+/// Appends the decoder layers, one block each of two segments (attention, MLP), and the head's
+/// block. `x` is the slot of the embedded tokens; `table` the embedding table, which a tied head
+/// reads. Adds the slots "hidden.1" ..., and what add_language_head adds.
 void add_llama(Model& model, const TextConfig& config, const std::string& prefix, Slot x,
                ParamId table);
 

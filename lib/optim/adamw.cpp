@@ -65,4 +65,9 @@ void AdamW::update(const std::map<model::Part, double>& rates) {
   params_.refresh_compute();
 }
 
+std::vector<Optimizer::Moment> AdamW::moments(model::ParamId id) const {
+  if (!exp_avg(id).defined()) return {};
+  return {{"exp_avg", exp_avg(id)}, {"exp_avg_sq", exp_avg_sq(id)}};
+}
+
 }  // namespace mm::optim

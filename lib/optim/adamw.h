@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/optim/flat_grad_sink.h"
+#include "lib/optim/optimizer.h"
 #include "lib/optim/param_store.h"
 
 namespace mm::optim {
@@ -22,7 +23,7 @@ struct AdamWOptions {
 ///   p <- p - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
 /// Moments exist for trainable parameters only. Made for the store's and sink's trainable set; make
 /// a new one when that changes.
-class AdamW {
+class AdamW final : public Optimizer {
  public:
   /// `params` and `grads` must outlive it. Throws InternalError when they disagree on what trains
   /// or on the dtype.
@@ -31,11 +32,12 @@ class AdamW {
   /// One update of all trainable parameters from the sink's gradients, then the compute copies.
   /// `rates` holds the learning rate of every part that trains. Not calling it leaves weights,
   /// moments and count as they are, to the bit.
-  void update(const std::map<model::Part, double>& rates);
+  void update(const std::map<model::Part, double>& rates) override;
 
-  int64_t update_count() const { return update_count_; }
+  int64_t update_count() const override { return update_count_; }
   /// When a saved state is loaded.
-  void set_update_count(int64_t count) { update_count_ = count; }
+  void set_update_count(int64_t count) override { update_count_ = count; }
+  std::vector<Moment> moments(model::ParamId id) const override;
   /// The moments in their parameter's shape, views that may be written; undefined for frozen
   /// parameters.
   at::Tensor exp_avg(model::ParamId id) const { return exp_avg_.at(static_cast<size_t>(id)); }

@@ -39,16 +39,26 @@ double sum_of_squares(const at::Tensor& flat, int64_t start, int64_t count) {
 
 }  // namespace
 
-double grad_norm(const std::vector<Bucket>& buckets) {
-  double sum = 0;
+std::array<double, model::kPartCount> part_norms(const std::vector<Bucket>& buckets) {
+  std::array<double, model::kPartCount> norms{};
   for (const Bucket& bucket : buckets) {
+    double& sum = norms.at(static_cast<size_t>(bucket.part));
     for (size_t i = 0; i < bucket.params.size(); ++i) {
       const int64_t end = i + 1 < bucket.params.size() ? bucket.starts[i + 1] : bucket.flat.numel();
       sum += sum_of_squares(bucket.flat, bucket.starts[i], end - bucket.starts[i]);
     }
   }
+  for (double& norm : norms) norm = std::sqrt(norm);
+  return norms;
+}
+
+double total_norm(const std::array<double, model::kPartCount>& parts) {
+  double sum = 0;
+  for (double norm : parts) sum += norm * norm;
   return std::sqrt(sum);
 }
+
+double grad_norm(const std::vector<Bucket>& buckets) { return total_norm(part_norms(buckets)); }
 
 double clip_factor(double norm, double limit) {
   if (limit <= 0) return 1.0;

@@ -1,6 +1,7 @@
 #include "lib/optim/param_store.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/accumulate.h>
 
@@ -20,7 +21,8 @@ int64_t aligned(int64_t elements) { return (elements + kAlign - 1) / kAlign * kA
 
 }  // namespace
 
-ParamStore::ParamStore(const model::Model& model, const Precision& precision)
+ParamStore::ParamStore(const model::Model& model, const Precision& precision,
+                       const PartFlags& masters)
     : model_(model),
       precision_(precision),
       masters_(model.params.size()),
@@ -30,35 +32,68 @@ ParamStore::ParamStore(const model::Model& model, const Precision& precision)
            "masters are fp32 or float64, not {}", c10::toString(precision.master));
   for (const model::Part part :
        {model::Part::kVision, model::Part::kProjector, model::Part::kLanguage})
-    build_part(part);
+    build_part(part, masters[static_cast<size_t>(part)]);
   set_trainable(std::vector<bool>(model.params.size(), false));
 }
 
-void ParamStore::build_part(model::Part part) {
+void ParamStore::build_part(model::Part part, bool with_master) {
   const at::NoGradGuard no_grad;
   int64_t elements = 0;
   for (const model::ParamSpec& spec : model_.params) {
     if (spec.part == part) elements += aligned(c10::multiply_integers(spec.shape));
   }
-  PartBuffer buffer{part, at::zeros({elements}, precision_.master), {}};
-  const bool shared = precision_.master == precision_.compute;
-  buffer.compute = shared ? buffer.master : at::zeros({elements}, precision_.compute);
+  const at::ScalarType compute = precision_.compute_of(part);
+  PartBuffer buffer{part, {}, at::zeros({elements}, compute)};
+  const bool shared = !with_master || precision_.master == compute;
+  buffer.master = shared ? buffer.compute : at::zeros({elements}, precision_.master);
+  set_views(buffer);
+  parts_.push_back(std::move(buffer));
+}
+
+void ParamStore::set_views(const PartBuffer& buffer) {
   int64_t start = 0;
   for (size_t i = 0; i < model_.params.size(); ++i) {
     const model::ParamSpec& spec = model_.params[i];
-    if (spec.part != part) continue;
+    if (spec.part != buffer.part) continue;
     const int64_t length = c10::multiply_integers(spec.shape);
     masters_[i] = buffer.master.narrow(0, start, length).view(spec.shape);
     computes_[i] = buffer.compute.narrow(0, start, length).view(spec.shape);
     start += aligned(length);
   }
-  parts_.push_back(std::move(buffer));
+}
+
+void ParamStore::drop_masters(model::Part part) {
+  MM_CHECK(!part_trains(part), "{} trains and needs its masters", model::part_name(part));
+  for (PartBuffer& buffer : parts_) {
+    if (buffer.part != part) continue;
+    buffer.master = buffer.compute;
+    set_views(buffer);
+  }
+}
+
+int64_t ParamStore::size_bytes() const {
+  int64_t bytes = 0;
+  for (const PartBuffer& buffer : parts_) {
+    bytes += static_cast<int64_t>(buffer.compute.nbytes());
+    if (!buffer.master.is_same(buffer.compute))
+      bytes += static_cast<int64_t>(buffer.master.nbytes());
+  }
+  return bytes;
 }
 
 void ParamStore::initialise(uint64_t seed) {
   const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < masters_.size(); ++i)
-    model::InitialDraw(model_.params[i], seed).fill(masters_[i]);
+  for (size_t i = 0; i < masters_.size(); ++i) {
+    const model::InitialDraw draw(model_.params[i], seed);
+    // Drawn in the masters' dtype, then rounded: the same numbers whether a part keeps masters.
+    if (masters_[i].scalar_type() == precision_.master) {
+      draw.fill(masters_[i]);
+    } else {
+      const at::Tensor wide = at::empty(model_.params[i].shape, precision_.master);
+      draw.fill(wide);
+      masters_[i].copy_(wide);
+    }
+  }
   refresh_compute(/*all=*/true);
 }
 
@@ -66,6 +101,10 @@ void ParamStore::set_trainable(std::vector<bool> trainable) {
   MM_CHECK(trainable.size() == model_.params.size(), "{} flags for {} parameters", trainable.size(),
            model_.params.size());
   trainable_ = std::move(trainable);
+  for (size_t i = 0; i < trainable_.size(); ++i) {
+    MM_CHECK(!trainable_[i] || masters_[i].scalar_type() == precision_.master,
+             "{} is to train but has no master", model_.params[i].name);
+  }
   for (size_t i = 0; i < leaves_.size(); ++i) {
     leaves_[i] = computes_[i].detach();
     leaves_[i].requires_grad_(trainable_[i]);
@@ -80,7 +119,7 @@ void ParamStore::set(model::ParamId id, const at::Tensor& value) {
                      fmt::join(value.sizes(), ", "), fmt::join(masters_[row].sizes(), ", "));
   }
   masters_[row].copy_(value);
-  if (precision_.compute != precision_.master) computes_[row].copy_(masters_[row]);
+  if (!masters_[row].is_alias_of(computes_[row])) computes_[row].copy_(masters_[row]);
 }
 
 void ParamStore::set(std::string_view name, const at::Tensor& value) {
@@ -95,9 +134,9 @@ bool ParamStore::part_trains(model::Part part) const {
 }
 
 void ParamStore::refresh_compute(bool all) {
-  if (precision_.compute == precision_.master) return;
   const at::NoGradGuard no_grad;
   for (PartBuffer& buffer : parts_) {
+    if (buffer.master.is_same(buffer.compute)) continue;
     if (all || part_trains(buffer.part)) buffer.compute.copy_(buffer.master);
   }
 }

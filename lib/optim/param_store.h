@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -10,21 +11,36 @@
 namespace mm::optim {
 
 /// Dtypes of a run: {fp32, fp32}, {fp32, bf16} (the default of bf16 training: updates below bf16's
-/// step still add up), or {float64, float64} for proofs.
+/// step still add up), {fp32, fp16}, or {float64, float64} for proofs.
 struct Precision {
   at::ScalarType master =
       at::kFloat;  ///< of master weights, gradients and moments: fp32 or float64
   at::ScalarType compute = at::kFloat;  ///< of what forward and backward read
+  /// Where parts differ from `compute`, by model::Part; Undefined: as `compute`.
+  std::array<at::ScalarType, model::kPartCount> part_compute = {
+      at::ScalarType::Undefined, at::ScalarType::Undefined, at::ScalarType::Undefined};
+
+  at::ScalarType compute_of(model::Part part) const {
+    const at::ScalarType own = part_compute[static_cast<size_t>(part)];
+    return own == at::ScalarType::Undefined ? compute : own;
+  }
 };
 
+/// One flag per model::Part.
+using PartFlags = std::array<bool, model::kPartCount>;
+inline constexpr PartFlags kAllParts = {true, true, true};
+
 /// Owns the parameters of a model: master weights in one flat buffer per part, and compute copies,
-/// which are the masters themselves when the dtypes agree. Pointers stay valid for the store's
-/// life. One thread at a time; `get` may run on several between updates.
+/// which are the masters themselves when the dtypes agree. A part that is never trained has its
+/// compute copy alone: rounded once, 2 bytes a parameter in bf16. Pointers stay valid for the
+/// store's life. One thread at a time; `get` may run on several between updates.
 class ParamStore final : public model::ParamView {
  public:
   /// `model` must outlive the store. All values are zero and all parameters frozen until told
   /// otherwise.
-  ParamStore(const model::Model& model, const Precision& precision);
+  /// `masters`: the parts that have some; the others cannot be trained.
+  ParamStore(const model::Model& model, const Precision& precision,
+             const PartFlags& masters = kAllParts);
 
   const model::Model& model() const { return model_; }
   const Precision& precision() const { return precision_; }
@@ -38,8 +54,14 @@ class ParamStore final : public model::ParamView {
   const std::vector<bool>& trainable() const { return trainable_; }
 
   at::Tensor get(model::ParamId id) const override { return leaves_.at(static_cast<size_t>(id)); }
-  /// The master in its own shape, a view that may be written; then call refresh_compute.
+  /// The master in its own shape, a view that may be written; then call refresh_compute. A part
+  /// without masters: the compute copy, which is all there is of the value.
   at::Tensor master(model::ParamId id) const { return masters_.at(static_cast<size_t>(id)); }
+  /// Lets go of a part's masters: no later stage trains it. Handles stay valid. Throws
+  /// InternalError if it trains now.
+  void drop_masters(model::Part part);
+  /// Bytes of masters and compute copies.
+  int64_t size_bytes() const;
   /// Copies `value` (any float dtype) to the master and its compute copy. Throws UsageError naming
   /// both shapes if they differ.
   void set(model::ParamId id, const at::Tensor& value);
@@ -52,9 +74,10 @@ class ParamStore final : public model::ParamView {
  private:
   struct PartBuffer {
     model::Part part;
-    at::Tensor master, compute;  ///< flat; the same tensor when the dtypes agree
+    at::Tensor master, compute;  ///< flat; the same tensor when the dtypes agree, or no master
   };
-  void build_part(model::Part part);
+  void build_part(model::Part part, bool with_master);
+  void set_views(const PartBuffer& buffer);
   bool part_trains(model::Part part) const;
 
   const model::Model& model_;

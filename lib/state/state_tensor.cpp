@@ -14,6 +14,8 @@ ckpt::DType disk_dtype(const at::Tensor& tensor) {
       return ckpt::DType::kF64;
     case at::kBFloat16:
       return ckpt::DType::kBF16;
+    case at::kHalf:
+      return ckpt::DType::kF16;
     case at::kLong:
       return ckpt::DType::kI64;
     default:

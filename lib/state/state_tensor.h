@@ -11,7 +11,7 @@ namespace mm::state {
 
 /// A tensor of the training state under the name it has on disk: weights by their Hugging Face
 /// names, moments as "optimizer.exp_avg.<weight>" and "optimizer.exp_avg_sq.<weight>". On the CPU,
-/// contiguous, fp32 or float64.
+/// contiguous; fp32 or float64, or the compute dtype of a weight that is never trained.
 struct StateTensor {
   std::string name;
   at::Tensor value;

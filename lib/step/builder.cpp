@@ -17,13 +17,14 @@ void add_once(std::vector<T>& values, const T& value) {
   if (!contains(values, value)) values.push_back(value);
 }
 
-// Which blocks read a slot and which wrote it, and that each is written once and before it is read.
+// How many segments read a slot and which block wrote it, and that each is written once and before
+// it is read.
 struct SlotUse {
-  std::vector<int> written_by;            // [slots] block, -1: nobody
-  std::vector<std::vector<int>> read_by;  // [slots] blocks
+  std::vector<int> written_by;  // [slots] block, -1: nobody
+  std::vector<int> readers;     // [slots] segments
 
   explicit SlotUse(const model::Model& model)
-      : written_by(model.slots.size(), -1), read_by(model.slots.size()) {
+      : written_by(model.slots.size(), -1), readers(model.slots.size(), 0) {
     for (int b = 0; b < static_cast<int>(model.blocks.size()); ++b) {
       for (const model::Step& step : model.blocks[b].steps) {
         if (const auto* segment = std::get_if<model::Segment>(&step)) add(model, *segment, b);
@@ -37,7 +38,7 @@ struct SlotUse {
       MM_CHECK(written_by.at(slot) >= 0,
                "segment {} of block {} reads slot {} before it is written", segment.name,
                model.blocks[block].name, model.slots[slot]);
-      add_once(read_by[slot], block);
+      readers[slot] += 1;
     }
     for (model::Slot slot : segment.out) {
       MM_CHECK(written_by.at(slot) < 0,
@@ -66,8 +67,7 @@ class Builder {
     program_.forward_only = options_.forward_only;
     program_.slots = static_cast<int>(model_.slots.size());
     if (options_.data_ranks > 1) program_.groups.push_back({"data", options_.data_ranks});
-    for (int b = 0; b < static_cast<int>(model_.blocks.size()); ++b)
-      program_.segments.push_back(join(b));
+    for (int b = 0; b < static_cast<int>(model_.blocks.size()); ++b) add_rows(b);
     if (!options_.forward_only) take_buckets();
     for (int m = 0; m < options_.micro_batches; ++m) add_micro_batch(m);
     if (!options_.forward_only) add_update();
@@ -75,36 +75,88 @@ class Builder {
   }
 
  private:
-  // All segments of a block as one: slots that no other block reads stay inside.
-  SegmentRow join(int block) const {
-    const model::Block& source = model_.blocks[block];
-    SegmentRow row{.block = block, .first_step = 0, .steps = static_cast<int>(source.steps.size())};
-    for (const model::Step& step : source.steps) {
-      if (const auto* segment = std::get_if<model::Segment>(&step)) add_segment(row, *segment);
+  bool wants_recompute(const model::Segment& segment) const {
+    const Recompute& recompute = options_.recompute;
+    if (recompute.kind == Recompute::Kind::kNone || segment.yields_loss) return false;
+    if (recompute.kind == Recompute::Kind::kBlock) return true;
+    return std::any_of(
+        recompute.pieces.begin(), recompute.pieces.end(),
+        [&](const std::string& piece) { return segment.name.ends_with("." + piece); });
+  }
+
+  // A block's segments as one row, or as several where recompute treats them apart.
+  void add_rows(int block) {
+    const std::vector<model::Step>& steps = model_.blocks[block].steps;
+    int first = 0;
+    bool again = false;
+    for (int s = 0; s < static_cast<int>(steps.size()); ++s) {
+      const auto* segment = std::get_if<model::Segment>(&steps[s]);
+      if (segment == nullptr) continue;
+      const bool mine = wants_recompute(*segment);
+      if (mine != again && s > first) {
+        program_.segments.push_back(join(block, first, s, again));
+        first = s;
+      }
+      again = mine;
     }
+    program_.segments.push_back(join(block, first, static_cast<int>(steps.size()), again));
+  }
+
+  // Steps [first, end) of a block as one: slots that nothing else reads stay inside.
+  SegmentRow join(int block, int first, int end, bool recompute) const {
+    const model::Block& source = model_.blocks[block];
+    SegmentRow row{.block = block, .first_step = first, .steps = end - first};
+    std::vector<const model::Segment*> segments;
+    for (int s = first; s < end; ++s) {
+      if (const auto* segment = std::get_if<model::Segment>(&source.steps[s]))
+        segments.push_back(segment);
+    }
+    for (const model::Segment* segment : segments) add_segment(row, *segment, segments);
     for (model::Slot slot : row.in) row.in_needs_grad.push_back(needs_grad_[slot]);
     for (model::Slot slot : row.out) {
       row.out_needs_grad.push_back(needs_grad_[slot]);
       row.has_backward |= needs_grad_[slot];
     }
     if (!row.has_backward) row.trained.clear();
+    row.recompute = recompute && row.has_backward;
+    mark_frozen(row);
+    if (!options_.compute.empty())
+      row.compute = options_.compute.at(static_cast<size_t>(source.part));
     return row;
   }
 
-  void add_segment(SegmentRow& row, const model::Segment& segment) const {
+  void mark_frozen(SegmentRow& row) const {
+    const model::Part part = model_.blocks[row.block].part;
+    if (row.has_backward || part == model::Part::kLanguage) return;
+    if (part == model::Part::kVision) row.pictures_at_once = options_.pictures_at_once;
+    const auto of_ahead = [&](model::Slot slot) {
+      return std::any_of(program_.segments.begin(), program_.segments.end(),
+                         [&](const SegmentRow& r) { return r.ahead && contains(r.out, slot); });
+    };
+    row.ahead = options_.frozen_ahead && !options_.forward_only &&
+                std::all_of(row.in.begin(), row.in.end(), of_ahead);
+  }
+
+  void add_segment(SegmentRow& row, const model::Segment& segment,
+                   const std::vector<const model::Segment*>& all) const {
     for (model::Slot slot : segment.in) {
-      if (use_.written_by[slot] != row.block) add_once(row.in, slot);
+      const bool inside = std::any_of(all.begin(), all.end(), [&](const model::Segment* other) {
+        return contains(other->out, slot);
+      });
+      if (!inside) add_once(row.in, slot);
     }
     for (model::Slot slot : segment.out) {
       const bool loss = segment.yields_loss && slot == segment.out.front();
-      const bool read_outside = std::any_of(use_.read_by[slot].begin(), use_.read_by[slot].end(),
-                                            [&](int reader) { return reader != row.block; });
+      const auto reads = [&](const model::Segment* other) { return contains(other->in, slot); };
+      const bool read_outside = std::count_if(all.begin(), all.end(), reads) < use_.readers[slot];
       if (loss || read_outside) row.out.push_back(slot);
       if (loss) {
         MM_CHECK(row.loss < 0, "block {} yields two losses", model_.blocks[row.block].name);
         row.loss = static_cast<int>(row.out.size()) - 1;
       }
-      // The head writes logits only when a batch asks for them, as its last output.
+      // Nobody reads them; the executor hands them to the report.
+      if (slot == model_.sample_losses_slot) row.out.push_back(slot);
+      // The head writes logits only when a batch asks for them.
       if (slot == model_.logits_slot && options_.forward_only && !read_outside)
         row.out.push_back(slot);
     }
@@ -138,15 +190,33 @@ class Builder {
   void add_micro_batch(int m) {
     const int count = static_cast<int>(program_.segments.size());
     const bool last = m == options_.micro_batches - 1;
-    add({.op = Op::kLoad, .micro_batch = m});
-    for (int s = 0; s < count; ++s) add(segment_instruction(Op::kForward, m, s));
+    add_loads(m);
+    for (int s = 0; s < count; ++s) {
+      if (!program_.segments[s].ahead) add(segment_instruction(Op::kForward, m, s));
+    }
     if (last) add_reduce(kLossBucket);
     if (options_.forward_only) return;
     if (last) add_ready_buckets(count);
     for (int s = count - 1; s >= 0; --s) {
       if (!program_.segments[s].has_backward) continue;
+      if (program_.segments[s].recompute) add(segment_instruction(Op::kRecompute, m, s));
       add(segment_instruction(Op::kBackward, m, s));
       if (last) add_ready_buckets(s);
+    }
+  }
+
+  void add_loads(int m) {
+    const bool ahead = std::any_of(program_.segments.begin(), program_.segments.end(),
+                                   [](const SegmentRow& row) { return row.ahead; });
+    if (!ahead) return add({.op = Op::kLoad, .micro_batch = m});
+    program_.ahead = true;
+    add({.op = Op::kLoad, .queue = kAheadQueue, .micro_batch = m, .ahead = true});
+    for (int s = 0; s < static_cast<int>(program_.segments.size()); ++s) {
+      if (!program_.segments[s].ahead) continue;
+      Instruction forward = segment_instruction(Op::kForward, m, s);
+      forward.queue = kAheadQueue;
+      forward.ahead = true;
+      add(std::move(forward));
     }
   }
 

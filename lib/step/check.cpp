@@ -19,18 +19,17 @@ std::string malformed(const Program& program, int index) {
     if (wait < 0 || wait >= index)
       return fmt::format("waits for {}, which is not an earlier instruction", wait);
   }
-  const bool in_micro_batch = i.op == Op::kLoad || i.op == Op::kForward || i.op == Op::kBackward;
+  const bool runs_segment = i.op == Op::kForward || i.op == Op::kBackward || i.op == Op::kRecompute;
+  const bool in_micro_batch = i.op == Op::kLoad || runs_segment;
   if (in_micro_batch && !in_range(i.micro_batch, program.micro_batches)) {
     return fmt::format("micro-batch {} of {}", i.micro_batch, program.micro_batches);
   }
-  if ((i.op == Op::kForward || i.op == Op::kBackward) &&
-      !in_range(i.segment, program.segments.size())) {
+  if (runs_segment && !in_range(i.segment, program.segments.size())) {
     return fmt::format("segment {} of {}", i.segment, program.segments.size());
   }
   if (!is_collective(i)) {
-    return i.queue == kComputeQueue
-               ? ""
-               : fmt::format("queue {} does not run {}", i.queue, op_name(i.op));
+    const Queue home = i.ahead ? kAheadQueue : kComputeQueue;
+    return i.queue == home ? "" : fmt::format("queue {} does not run {}", i.queue, op_name(i.op));
   }
   if (!in_range(i.group, program.groups.size()))
     return fmt::format("group {} of {}", i.group, program.groups.size());

@@ -23,6 +23,7 @@ std::string describe(const Problem& problem, const Program& program);
 /// - waits only for earlier instructions, and holds built operations only;
 /// - writes each value once, before it is read and by an order that queues and waits guarantee, and
 /// frees it after its last use;
+/// - recomputes what its row says and nothing frozen, once, between forward and backward;
 /// - completes a slot's gradient (all readers, in reverse program order) before its writer's
 /// backward;
 /// - adds parameter gradients in ascending micro-batch order, reduces each bucket once and after

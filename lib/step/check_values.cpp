@@ -18,6 +18,7 @@ class ValueCheck {
     if (!collect()) return;
     for (int m = 0; m < program_.micro_batches; ++m) {
       for (int s = 0; s < segments(); ++s) check_forward(m, s);
+      check_ahead(m);
       if (program_.forward_only) continue;
       for (int s = segments() - 1; s >= 0; --s) check_backward(m, s);
     }
@@ -44,7 +45,7 @@ class ValueCheck {
   bool collect() {
     load_.assign(program_.micro_batches, -1);
     forward_.assign(static_cast<size_t>(program_.micro_batches) * segments(), -1);
-    backward_ = forward_;
+    backward_ = recompute_ = forward_;
     const size_t before = problems_.size();
     for (int i = 0; i < static_cast<int>(program_.list.size()); ++i) collect(i);
     for (int m = 0; m < program_.micro_batches; ++m) {
@@ -63,6 +64,8 @@ class ValueCheck {
         return place(forward_[at(i.micro_batch, i.segment)], index);
       case Op::kBackward:
         return place(backward_[at(i.micro_batch, i.segment)], index);
+      case Op::kRecompute:
+        return place(recompute_[at(i.micro_batch, i.segment)], index);
       case Op::kReduce:
         return reduces_.push_back(index);
       case Op::kNorm:
@@ -84,22 +87,54 @@ class ValueCheck {
   void need_segment(int m, int s) {
     if (forward_[at(m, s)] < 0)
       problem(-1, fmt::format("segment {} has no forward of micro-batch {}", s, m));
-    const bool wanted = program_.segments[s].has_backward && !program_.forward_only;
-    if (wanted == (backward_[at(m, s)] >= 0)) return;
-    problem(backward_[at(m, s)],
-            wanted ? fmt::format("segment {} has no backward of micro-batch {}", s, m)
-                   : fmt::format("segment {} needs no backward", s));
+    const SegmentRow& row = program_.segments[s];
+    const bool trains = row.has_backward && !program_.forward_only;
+    need(trains, backward_[at(m, s)], "backward", m, s);
+    need(trains && row.recompute, recompute_[at(m, s)], "recompute", m, s);
+  }
+
+  void need(bool wanted, int index, const char* what, int m, int s) {
+    if (wanted == (index >= 0)) return;
+    problem(index, wanted ? fmt::format("segment {} has no {} of micro-batch {}", s, what, m)
+                          : fmt::format("segment {} needs no {}", s, what));
+  }
+
+  bool is_ahead(int instruction) const { return program_.list[instruction].ahead; }
+
+  // What works a step ahead is complete when its step begins, so its readers need no wait; it must
+  // not itself look at what the step before it still makes.
+  void check_ahead(int m) {
+    if (is_ahead(load_[m]) != program_.ahead)
+      problem(load_[m],
+              program_.ahead ? "loads nothing ahead" : "loads ahead, but nothing else does");
+    for (int s = 0; s < segments(); ++s) {
+      const int me = forward_[at(m, s)];
+      const SegmentRow& row = program_.segments[s];
+      if (is_ahead(me) != row.ahead)
+        problem(me,
+                fmt::format("segment {} {} ahead", s, row.ahead ? "should run" : "must not run"));
+      if (row.ahead && (row.has_backward || !row.trained.empty()))
+        problem(me, fmt::format("segment {} trains and cannot run ahead", s));
+    }
+  }
+
+  // Whether an input that `first` writes is there when `second` runs.
+  void need_written(int first, int second, const char* what) {
+    if (is_ahead(first) && !is_ahead(second)) return;
+    if (is_ahead(second) && !is_ahead(first))
+      return problem(second, fmt::format("runs ahead of {} {}", what, first));
+    need_before(first, second, what);
   }
 
   void check_forward(int m, int s) {
     const int me = forward_[at(m, s)];
-    need_before(load_[m], me, "load");
+    need_written(load_[m], me, "load");
     for (model::Slot slot : program_.segments[s].in) {
       const int writer = writer_of(slot);
       if (writer < 0) {
         problem(me, fmt::format("reads slot {}, which nothing writes", slot));
       } else {
-        need_before(forward_[at(m, writer)], me, "the writer of an input, instruction");
+        need_written(forward_[at(m, writer)], me, "the writer of an input, instruction");
       }
     }
   }
@@ -110,6 +145,10 @@ class ValueCheck {
     const int me = backward_[at(m, s)];
     if (me < 0) return;
     need_before(forward_[at(m, s)], me, "its forward, instruction");
+    if (const int again = recompute_[at(m, s)]; again >= 0) {
+      need_before(forward_[at(m, s)], again, "its forward, instruction");
+      need_before(again, me, "its recompute, instruction");
+    }
     if (m > 0)
       need_before(backward_[at(m - 1, s)], me, "the last micro-batch's backward, instruction");
     for (model::Slot slot : program_.segments[s].out) {
@@ -147,9 +186,12 @@ class ValueCheck {
       for (model::Slot slot : live.free_slots[i]) {
         for (int s = 0; s < segments(); ++s) {
           const auto& in = program_.segments[s].in;
-          const int reader = forward_[at(program_.list[i].micro_batch, s)];
-          if (reader == i || std::find(in.begin(), in.end(), slot) == in.end()) continue;
-          need_before(reader, i, "frees a slot that is read by instruction");
+          if (std::find(in.begin(), in.end(), slot) == in.end()) continue;
+          for (const std::vector<int>* readers : {&forward_, &recompute_}) {
+            const int reader = (*readers)[at(program_.list[i].micro_batch, s)];
+            if (reader >= 0 && reader != i && (!is_ahead(reader) || is_ahead(i)))
+              need_before(reader, i, "frees a slot that is read by instruction");
+          }
         }
       }
     }
@@ -213,7 +255,7 @@ class ValueCheck {
   HappensBefore before_;
   int rank_;
   std::vector<Problem>& problems_;
-  std::vector<int> load_, forward_, backward_, reduces_;  // instruction indices
+  std::vector<int> load_, forward_, backward_, recompute_, reduces_;  // instruction indices
   int norm_ = -1, clip_ = -1, update_ = -1;
 };
 

@@ -15,11 +15,15 @@ struct Cell {
   int column = 0;
 };
 
-bool is_segment_op(const Instruction& i) { return i.op == Op::kForward || i.op == Op::kBackward; }
+bool is_segment_op(const Instruction& i) {
+  return i.op == Op::kForward || i.op == Op::kBackward || i.op == Op::kRecompute;
+}
 
 std::string label(const Program& program, const Cell& cell) {
   const Instruction& i = program.list[cell.first];
-  const char letter = static_cast<char>(op_name(i.op)[0] - 'a' + 'A');
+  // A small r: a large one is a reduction.
+  const char letter =
+      i.op == Op::kRecompute ? 'r' : static_cast<char>(op_name(i.op)[0] - 'a' + 'A');
   if (i.op == Op::kReduce) return i.bucket == kLossBucket ? "Rl" : fmt::format("R{}", i.bucket);
   if (i.op == Op::kLoad) return fmt::format("L{}", i.micro_batch);
   if (!is_segment_op(i)) return std::string(1, letter);
@@ -69,6 +73,7 @@ void place(const Program& program, std::vector<Cell>& cells) {
 
 std::string queue_name(const Program& program, Queue queue) {
   if (queue == kComputeQueue) return "compute";
+  if (queue == kAheadQueue) return "ahead";
   return queue == kCopyQueue ? "copy" : program.groups.at(queue - kFirstGroupQueue).name;
 }
 
@@ -82,10 +87,12 @@ std::string head(const Program& program, const model::Model& model) {
   for (size_t s = 0; s < program.segments.size(); ++s) {
     const SegmentRow& row = program.segments[s];
     text += fmt::format("segment {:>3}  {:<28} {}\n", s, model.blocks[row.block].name,
-                        !row.has_backward     ? "forward only"
-                        : row.trained.empty() ? "gradient passes through"
-                                              : fmt::format("trains {} of {} parameters",
-                                                            row.trained.size(), row.params.size()));
+                        row.ahead           ? "forward only, a step ahead"
+                        : !row.has_backward ? "forward only"
+                        : row.trained.empty()
+                            ? "gradient passes through"
+                            : fmt::format("trains {} of {} parameters{}", row.trained.size(),
+                                          row.params.size(), row.recompute ? ", recomputed" : ""));
   }
   return text;
 }

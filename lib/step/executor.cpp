@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "lib/base/error.h"
@@ -25,6 +26,7 @@ Executor::Run::Run(const model::Model& model, const Program& program, Bindings b
       bindings_(std::move(bindings)),
       liveness_(liveness(program)),
       params_(model.params.size()),
+      next_params_(program.ahead ? model.params.size() : 0),
       signals_(program.list.size(), 0) {
   need_bindings();
   for (const SegmentRow& row : program.segments) segments_.emplace_back(model, row);
@@ -35,6 +37,11 @@ Executor::Run::Run(const model::Model& model, const Program& program, Bindings b
     if (queue >= queues_.size()) queues_.resize(queue + 1);
     queues_[queue].push_back(i);
     for (int wait : instruction.waits) signals_[wait] = 1;
+  }
+  if (program.ahead) {
+    for (int m = 0; m < program.micro_batches; ++m)
+      next_flights_.emplace_back(program, next_bytes_);
+    ahead_thread_ = std::make_unique<QueueThread>([this] { run_queue(kAheadQueue); });
   }
   for (int q = kFirstGroupQueue; q < static_cast<int>(queues_.size()); ++q) {
     threads_.push_back(std::make_unique<QueueThread>([this, q] { run_queue(q); }));
@@ -57,26 +64,53 @@ void Executor::Run::need_bindings() const {
 
 StepReport Executor::Run::run(const StepInput& input) {
   input_ = input;
+  if (input.global_targets == 0) input_.divisor = 0;
+  if (input.global_targets > 0 && input.divisor == 0) input_.divisor = input.global_targets;
   report_ = {};
   report_.step = input.step;
   report_.global_targets = input.global_targets;
+  report_.divisor = input_.divisor;
+  report_.sample_losses.resize(program_.micro_batches);
   group_busy_ms_ = 0;
   bytes_ = {};
   losses_.clear();
   done_.assign(program_.list.size(), 0);
   error_ = nullptr;
   stopped_ = false;
+  ahead_ms_ = 0;
   const Clock::time_point start = Clock::now();
-  for (auto& thread : threads_) thread->start();
-  run_queue(kComputeQueue);
-  for (auto& thread : threads_) thread->wait();
+  if (program_.ahead) take_ahead();
+  if (!error_) {
+    if (program_.ahead && input.next_follows) ahead_thread_->start();
+    for (auto& thread : threads_) thread->start();
+    run_queue(kComputeQueue);
+    for (auto& thread : threads_) thread->wait();
+    if (program_.ahead) ahead_thread_->wait();
+  }
+  filled_ = program_.ahead && input.next_follows && !error_;
   drop_tensors();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   if (program_.groups.empty()) report_.loss_sum = local_loss();
+  report_.ahead_ms = ahead_ms_;
   report_.wall_ms = ms_between(start, Clock::now());
   report_.group_busy_ms = report_.op_ms[static_cast<size_t>(Op::kReduce)] = group_busy_ms_;
   report_.peak_slot_bytes = bytes_.peak;
   return report_;
+}
+
+// Brings what the step before made for this one into place, or makes it now.
+void Executor::Run::take_ahead() {
+  if (!filled_) {
+    for (Flight& flight : next_flights_) flight.clear();
+    prologue_ = true;
+    ahead_thread_->start();
+    ahead_thread_->wait();
+    prologue_ = false;
+    ahead_ms_ = 0;  // nothing ran beside it
+  }
+  filled_ = false;
+  for (size_t m = 0; m < flights_.size(); ++m) flights_[m].swap_contents(next_flights_[m]);
+  std::fill(done_.begin(), done_.end(), 0);
 }
 
 void Executor::Run::run_queue(int queue) {
@@ -104,7 +138,7 @@ void Executor::Run::run_queue(int queue) {
       report_.op_ms[static_cast<size_t>(instruction.op)] += ms_between(now, end);
       report_.compute_busy_ms += ms_between(now, end);
     } else {
-      group_busy_ms_ += ms_between(now, end);
+      (queue == kAheadQueue ? ahead_ms_ : group_busy_ms_) += ms_between(now, end);
     }
     now = end;
   }
@@ -168,9 +202,13 @@ std::string Executor::Run::context(int index) const {
 // After a failure much may be left; after a good step nothing is.
 void Executor::Run::drop_tensors() {
   for (Flight& flight : flights_) flight.clear();
+  if (!filled_) {
+    for (Flight& flight : next_flights_) flight.clear();
+  }
   for (JoinedSegment& segment : segments_) {
     segment.drop_tensors();
     params_.drop(segment.row().params);
+    if (program_.ahead) next_params_.drop(segment.row().params);
   }
 }
 

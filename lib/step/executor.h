@@ -21,12 +21,12 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs the list once. The loss is seeded with 1 / global_targets; with none with 0, and the
-  /// update is left to the hook. If any queue fails, all stop, the data group is aborted so that no
-  /// rank waits for this one, and the first error is thrown here with step, operation, block and
-  /// micro-batch in front, after the group's thread has come back. An mm::Error keeps its exit
-  /// code; others become InternalError. All tensors of the step are dropped then; gradients are
-  /// left half added.
+  /// Runs the list once. The loss is seeded with loss_scale / divisor; without targets with 0,
+  /// and the update is left to the hook. If any queue fails, all stop, the data group is aborted so
+  /// that no rank waits for this one, and the first error is thrown here with step, operation,
+  /// block and micro-batch in front, after the group's thread has come back. An mm::Error keeps its
+  /// exit code; others become InternalError. All tensors of the step are dropped then; gradients
+  /// are left half added.
   StepReport run(const StepInput& input);
 
  private:

@@ -1,4 +1,5 @@
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "lib/base/error.h"
@@ -42,6 +43,11 @@ struct Flight {
     values.clear();
     gradients.clear();
     for (Tape& tape : tapes) tape.clear();
+  }
+  /// Exchanges batch and values with a flight of another step; nobody has gradients or tapes yet.
+  void swap_contents(Flight& other) {
+    std::swap(batch, other.batch);
+    values.swap_contents(other.values);
   }
   model::Batch batch;
   SlotStore values, gradients;

@@ -1,9 +1,11 @@
 #include "lib/step/joined_segment.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "lib/base/error.h"
@@ -28,17 +30,69 @@ JoinedSegment::JoinedSegment(const model::Model& model, const SegmentRow& row)
 }
 
 void JoinedSegment::forward(const model::SegmentContext& context, SlotStore& values, Tape& tape) {
-  at::AutoGradMode mode(row_.has_backward);
+  const model::Sizes& sizes = context.batch.sizes;
+  if (row_.pictures_at_once > 0 && sizes.images > row_.pictures_at_once &&
+      context.batch.patch_layout == nullptr)
+    return forward_in_chunks(context, values);
+  const bool taped = row_.has_backward && !row_.recompute;
+  at::AutoGradMode mode(taped);
   collect_leaves(context, values, tape);
   run_parts(context);
   for (size_t k = 0; k < row_.out.size(); ++k) {
-    at::Tensor& output = registers_[outputs_[k]];
+    const at::Tensor& output = registers_[outputs_[k]];
     if (output.defined()) values.set(row_.out[k], output.detach());
-    if (row_.out_needs_grad[k]) tape.outputs.push_back(std::move(output));
+  }
+  if (taped) keep_outputs(context, tape);
+  registers_.clear();
+  if (!taped) tape.clear();
+}
+
+// Pictures know nothing of each other in front of the language model, so any cut gives the same.
+void JoinedSegment::forward_in_chunks(const model::SegmentContext& context, SlotStore& values) {
+  const int64_t images = context.batch.sizes.images;
+  std::vector<std::vector<at::Tensor>> chunks(row_.out.size());
+  for (int64_t begin = 0; begin < images; begin += row_.pictures_at_once) {
+    const int64_t count = std::min<int64_t>(row_.pictures_at_once, images - begin);
+    model::Batch some = context.batch;
+    some.pixel_values = some.pixel_values.narrow(0, begin, count);
+    some.sizes.images = count;
+    registers_.clear();
+    for (model::Slot slot : row_.in) {
+      const at::Tensor& whole = values[slot];
+      MM_CHECK(whole.defined() && whole.size(0) % images == 0, "slot {} is not made of {} pictures",
+               model_.slots[slot], images);
+      const int64_t rows = whole.size(0) / images;
+      registers_.push_back(as_computed(whole.narrow(0, begin * rows, count * rows)));
+    }
+    run_parts({context.params, some, context.kv_cache});
+    for (size_t k = 0; k < row_.out.size(); ++k)
+      chunks[k].push_back(registers_[outputs_[k]].detach());
   }
   registers_.clear();
+  for (size_t k = 0; k < row_.out.size(); ++k) values.set(row_.out[k], at::cat(chunks[k]));
+}
+
+void JoinedSegment::recompute(const model::SegmentContext& context, const SlotStore& values,
+                              Tape& tape) {
+  at::AutoGradMode mode(true);
+  collect_leaves(context, values, tape);
+  run_parts(context);
+  keep_outputs(context, tape);
+  registers_.clear();
+}
+
+void JoinedSegment::keep_outputs(const model::SegmentContext& context, Tape& tape) {
+  for (size_t k = 0; k < row_.out.size(); ++k) {
+    if (row_.out_needs_grad[k]) tape.outputs.push_back(std::move(registers_[outputs_[k]]));
+  }
   const model::Sizes& sizes = context.batch.sizes;
   tape.has_gaps = sizes.tokens == 0 || sizes.images == 0;
+}
+
+at::Tensor JoinedSegment::as_computed(const at::Tensor& value) const {
+  const bool other = row_.compute != at::ScalarType::Undefined && value.is_floating_point() &&
+                     value.scalar_type() != row_.compute;
+  return other ? value.detach().to(row_.compute) : value;
 }
 
 void JoinedSegment::collect_leaves(const model::SegmentContext& context, const SlotStore& values,
@@ -46,8 +100,8 @@ void JoinedSegment::collect_leaves(const model::SegmentContext& context, const S
   tape.clear();
   registers_.clear();
   for (size_t k = 0; k < row_.in.size(); ++k) {
-    const at::Tensor& value = values[row_.in[k]];
-    MM_CHECK(value.defined(), "slot {} is empty", model_.slots[row_.in[k]]);
+    MM_CHECK(values[row_.in[k]].defined(), "slot {} is empty", model_.slots[row_.in[k]]);
+    const at::Tensor value = as_computed(values[row_.in[k]]);
     if (row_.in_needs_grad[k]) {
       registers_.push_back(value.detach());
       registers_.back().requires_grad_(true);
@@ -114,7 +168,7 @@ void JoinedSegment::collect_roots(const Tape& tape, SlotStore& gradients, double
       continue;
     }
     roots_.push_back(output);
-    root_gradients_.push_back(std::move(gradient));
+    root_gradients_.push_back(gradient.to(output.scalar_type()));
   }
 }
 

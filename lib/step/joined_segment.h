@@ -32,6 +32,10 @@ class JoinedSegment {
   /// segment returns another number of tensors than it declares.
   void forward(const model::SegmentContext& context, SlotStore& values, Tape& tape);
 
+  /// The same once more from the same inputs, for the tape that `forward` left out
+  /// (SegmentRow::recompute); writes no slot.
+  void recompute(const model::SegmentContext& context, const SlotStore& values, Tape& tape);
+
   /// One engine call. Takes the gradients of `row.out` from `gradients` (absent: zero), seeds the
   /// loss, adds to the gradients of `row.in` and hands each trained parameter's gradient to `sink`.
   /// Clears the tape.
@@ -47,7 +51,10 @@ class JoinedSegment {
     const model::Segment* segment;
     std::vector<int> inputs;  ///< registers
   };
+  void forward_in_chunks(const model::SegmentContext& context, SlotStore& values);
+  at::Tensor as_computed(const at::Tensor& value) const;
   void collect_leaves(const model::SegmentContext& context, const SlotStore& values, Tape& tape);
+  void keep_outputs(const model::SegmentContext& context, Tape& tape);
   void run_parts(const model::SegmentContext& context);
   /// Fills roots_ and root_gradients_.
   void collect_roots(const Tape& tape, SlotStore& gradients, double loss_seed);

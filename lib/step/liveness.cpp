@@ -1,5 +1,7 @@
 #include "lib/step/liveness.h"
 
+#include <algorithm>
+
 namespace mm::step {
 
 Liveness liveness(const Program& program) {
@@ -11,14 +13,15 @@ Liveness liveness(const Program& program) {
   std::vector<uint8_t> batch_used(program.micro_batches, 0);
   for (int i = count - 1; i >= 0; --i) {
     const Instruction& instruction = program.list[i];
-    if (instruction.op != Op::kForward) continue;
+    const bool again = instruction.op == Op::kRecompute;
+    if (instruction.op != Op::kForward && !again) continue;
     const SegmentRow& row = program.segments[instruction.segment];
-    for (const std::vector<model::Slot>* slots : {&row.in, &row.out}) {
-      for (model::Slot slot : *slots) {
-        if (!used[instruction.micro_batch][slot]) live.free_slots[i].push_back(slot);
-        used[instruction.micro_batch][slot] = 1;
-      }
-    }
+    const auto use = [&](model::Slot slot) {
+      if (!used[instruction.micro_batch][slot]) live.free_slots[i].push_back(slot);
+      used[instruction.micro_batch][slot] = 1;
+    };
+    for (model::Slot slot : row.in) use(slot);
+    if (!again) std::for_each(row.out.begin(), row.out.end(), use);
     live.free_batch[i] = !batch_used[instruction.micro_batch];
     batch_used[instruction.micro_batch] = 1;
   }

@@ -6,9 +6,9 @@
 
 namespace mm::step {
 
-/// When values go, derived from the list: a slot's value after the last forward that reads it (at
-/// once, if none does), a micro-batch's tensors after its last forward. Gradients of slots go with
-/// the backward of the slot's writer, tapes with theirs.
+/// When values go, derived from the list: a slot's value after the last forward or recompute that
+/// reads it (at once, if none does), a micro-batch's tensors after its last one. Gradients of slots
+/// go with the backward of the slot's writer, tapes with theirs.
 struct Liveness {
   std::vector<std::vector<model::Slot>>
       free_slots;  ///< [instructions] of the instruction's micro-batch, after it ran

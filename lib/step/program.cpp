@@ -35,6 +35,10 @@ class Bytes {
     add(row.params);
     add(row.trained);
     add(row.has_backward);
+    add(row.recompute);
+    add(row.ahead);
+    add(row.pictures_at_once);
+    add(static_cast<int>(row.compute));
   }
   void add(const BucketRow& row) {
     add(row.params);
@@ -48,6 +52,7 @@ class Bytes {
     add(static_cast<int>(i.op));
     for (int value : {int{i.queue}, i.micro_batch, i.chunk, i.block, i.segment, i.group, i.bucket})
       add(value);
+    add(i.ahead);
     add(i.waits);
   }
   const std::string& text() const { return text_; }
@@ -62,6 +67,7 @@ uint64_t Program::hash() const {
   Bytes bytes;
   bytes.add(micro_batches);
   bytes.add(forward_only);
+  bytes.add(ahead);
   bytes.add(slots);
   bytes.add(segments);
   bytes.add(buckets);

@@ -1,4 +1,6 @@
 #pragma once
+#include <c10/core/ScalarType.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +27,15 @@ struct SegmentRow {
   std::vector<model::ParamId> trained;  ///< those of `params` whose gradients the backward yields
   int loss = -1;                        ///< index in `out` of the scalar loss, -1: none
   bool has_backward = false;            ///< static; without it the forward keeps no tape
+  /// The forward keeps no tape either: a recompute makes it, from the inputs, before the backward.
+  bool recompute = false;
+  /// Frozen, reads nothing but frozen rows: runs a step ahead, beside the step before it.
+  bool ahead = false;
+  /// Without a backward: pictures that a forward takes at once, 0: all of the micro-batch.
+  int pictures_at_once = 0;
+  /// Dtype that floating inputs are brought to; gradients leave in that of the value they belong
+  /// to. Undefined: inputs are taken as they come.
+  at::ScalarType compute = at::ScalarType::Undefined;
 };
 
 /// Parameters whose gradients lie in one flat buffer and are reduced by one call.
@@ -44,6 +55,7 @@ struct GroupRow {
 struct Program {
   int micro_batches = 0;
   bool forward_only = false;  ///< evaluation: no backward, no update
+  bool ahead = false;         ///< loads, and rows that say so, work on the step that follows
   int slots = 0;              ///< rows of Model::slots
   std::vector<SegmentRow> segments;
   std::vector<BucketRow> buckets;

@@ -45,6 +45,14 @@ class SlotStore {
     bytes_->add(-size_of(place));
     return std::exchange(place, at::Tensor());
   }
+  /// The tensors go over, their bytes count where they then are.
+  void swap_contents(SlotStore& other) {
+    for (size_t s = 0; s < tensors_.size(); ++s) {
+      at::Tensor mine = take(static_cast<model::Slot>(s));
+      set(static_cast<model::Slot>(s), other.take(static_cast<model::Slot>(s)));
+      other.set(static_cast<model::Slot>(s), std::move(mine));
+    }
+  }
   void clear() {
     for (size_t s = 0; s < tensors_.size(); ++s) take(static_cast<model::Slot>(s));
   }

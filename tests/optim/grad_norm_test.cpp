@@ -4,6 +4,7 @@
 #include <ATen/ops/randn.h>
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -75,6 +76,26 @@ TEST_CASE("clipping scales by limit / (norm + 1e-6), never up, and not at all wi
   const double norm = grad_norm(sink.buckets());
   scale_grads(sink.buckets(), clip_factor(norm, norm / 4));
   CHECK(grad_norm(sink.buckets()) == doctest::Approx(norm / 4).epsilon(1e-4));
+}
+
+TEST_CASE("part norms: each part's own, for every bucket size, their squares adding up") {
+  const model::Model model = toy_model();
+  const FlatGradSink sink = filled(model, {.accumulate = at::kDouble});
+  std::array<double, model::kPartCount> sums{};
+  for (size_t i = 0; i < model.params.size(); ++i) {
+    const at::Tensor grad = sink.gradient(static_cast<model::ParamId>(i)).contiguous();
+    for (int64_t k = 0; k < grad.numel(); ++k)
+      sums[static_cast<size_t>(model.params[i].part)] +=
+          grad.data_ptr<double>()[k] * grad.data_ptr<double>()[k];
+  }
+  const auto norms = part_norms(sink.buckets());
+  for (size_t p = 0; p < norms.size(); ++p) {
+    CHECK(norms[p] > 0);
+    CHECK(norms[p] == doctest::Approx(std::sqrt(sums[p])).epsilon(1e-13));
+  }
+  CHECK(total_norm(norms) == grad_norm(sink.buckets()));
+  CHECK(part_norms(filled(model, {.bucket_bytes = 1, .accumulate = at::kDouble}).buckets()) ==
+        norms);
 }
 
 }  // namespace mm::optim

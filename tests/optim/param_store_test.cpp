@@ -139,4 +139,54 @@ TEST_CASE("C36: all data ranks start with bit-equal copies") {
   });
 }
 
+TEST_CASE("a part without masters is drawn like one with, rounded once, and cannot train") {
+  const model::Model model = toy_model();
+  ParamStore whole(model, kBf16), lean(model, kBf16, {false, true, true});
+  whole.initialise(3);
+  lean.initialise(3);
+  for (size_t i = 0; i < model.params.size(); ++i) {
+    const auto id = static_cast<model::ParamId>(i);
+    CHECK(lean.get(id).equal(whole.get(id)));
+    const bool vision = model.params[i].part == model::Part::kVision;
+    CHECK((lean.master(id).scalar_type() == (vision ? at::kBFloat16 : at::kFloat)));
+    CHECK(lean.master(id).is_alias_of(lean.get(id)) == vision);
+  }
+  CHECK(lean.size_bytes() < whole.size_bytes());
+  std::vector<bool> trainable(model.params.size(), false);
+  trainable[kPatch] = true;
+  CHECK_THROWS_AS(lean.set_trainable(trainable), InternalError);
+  lean.set(kPatch, at::full({4, 3}, 1.001));
+  CHECK(lean.get(kPatch)[0][0].item<double>() == 1.0);
+}
+
+TEST_CASE("masters that are dropped leave the compute copy and its handles as they were") {
+  const model::Model model = toy_model();
+  ParamStore store(model, kBf16);
+  store.initialise(3);
+  const at::Tensor handle = store.get(kPatch), before = handle.clone();
+  const int64_t bytes = store.size_bytes();
+  store.drop_masters(model::Part::kVision);
+  CHECK(store.size_bytes() < bytes);
+  store.refresh_compute(/*all=*/true);
+  CHECK(handle.equal(before));
+  CHECK(store.get(kPatch).data_ptr() == handle.data_ptr());
+  CHECK(store.master(kPatch).equal(before));
+  std::vector<bool> trainable(model.params.size(), false);
+  trainable[kProjector] = true;
+  store.set_trainable(trainable);
+  CHECK_THROWS_AS(store.drop_masters(model::Part::kProjector), InternalError);
+}
+
+TEST_CASE("parts may count in their own dtype beside fp32 masters") {
+  const model::Model model = toy_model();
+  Precision precision{.master = at::kFloat, .compute = at::kBFloat16};
+  precision.part_compute[0] = at::kHalf;
+  precision.part_compute[1] = at::kFloat;
+  const ParamStore store(model, precision);
+  CHECK((store.get(kPatch).scalar_type() == at::kHalf));
+  CHECK((store.get(kProjector).scalar_type() == at::kFloat));
+  CHECK(store.get(kProjector).is_alias_of(store.master(kProjector)));
+  CHECK((store.get(kHead).scalar_type() == at::kBFloat16));
+}
+
 }  // namespace mm::optim

@@ -58,7 +58,7 @@ struct Source final : BatchSource {
 };
 
 struct NoUpdate final : UpdateHooks {
-  double norm() override { return 0; }
+  GradNorm norm() override { return {}; }
   void clip(double) override {}
   bool update(const StepInput&, double) override { return false; }
 };

@@ -7,15 +7,16 @@
 using namespace mm::step;
 
 TEST_CASE("report: the loss is the mean over targets, 0 without any") {
-  StepReport report{.global_targets = 8, .loss_sum = 30};
+  StepReport report{.divisor = 8, .loss_sum = 30};
   CHECK(report.loss() == 3.75);
-  report.global_targets = 0;
+  report.divisor = 0;
   CHECK(report.loss() == 0);
 }
 
 TEST_CASE("report: JSON has every figure once and only operations that ran") {
   StepReport report{.step = 7,
                     .global_targets = 8,
+                    .divisor = 8,
                     .loss_sum = 30,
                     .grad_norm = 1.5,
                     .updated = true,

@@ -28,10 +28,10 @@ Store::Store(std::vector<at::Tensor> weights, const std::vector<bool>& trainable
 
 void Store::add(model::ParamId id, const at::Tensor& grad) { gradients_.at(id).add_(grad); }
 
-double Store::norm() {
+GradNorm Store::norm() {
   double sum = 0;
   for (const at::Tensor& bucket : buckets_) sum += bucket.square().sum().item<double>();
-  return std::sqrt(sum);
+  return {.total = std::sqrt(sum), .parts = {}};
 }
 
 void Store::clip(double norm) {

@@ -22,7 +22,7 @@ class Store final : public model::ParamView,
   at::Tensor get(model::ParamId id) const override { return leaves_.at(id); }
   void add(model::ParamId id, const at::Tensor& grad) override;
   at::Tensor bucket(int index) override { return buckets_.at(index); }
-  double norm() override;
+  GradNorm norm() override;
   void clip(double norm) override;
   bool update(const StepInput& input, double norm) override;
 

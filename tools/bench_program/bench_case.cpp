@@ -78,7 +78,9 @@ class Source final : public step::BatchSource {
 class BenchCase::Hooks final : public step::UpdateHooks {
  public:
   explicit Hooks(BenchCase& owner) : owner_(owner), source(owner.batches_) {}
-  double norm() override { return optim::grad_norm(owner_.gradients_->buckets()); }
+  step::GradNorm norm() override {
+    return {.total = optim::grad_norm(owner_.gradients_->buckets()), .parts = {}};
+  }
   void clip(double norm) override {
     optim::scale_grads(owner_.gradients_->buckets(), optim::clip_factor(norm, kClipNorm));
   }
