@@ -8,6 +8,7 @@ struct Options {
   std::string recipe, run, resume = "auto";
   std::vector<std::string> set;
   int64_t stop_after = 0;
+  bool allow_loss_change = false;
 };
 }  // namespace
 
@@ -28,6 +29,8 @@ void add_run(CLI::App& app, Action& action) {
   verb->add_option("--stop-after", options->stop_after,
                    "save and exit with 75 after this global step, 0: at the end")
       ->capture_default_str();
+  verb->add_flag("--allow-loss-change", options->allow_loss_change,
+                 "go on although the recipe's loss is not the one the checkpoint was made with");
   verb->footer(
       "Examples:\n"
       "  mmtrain run recipes/quickstart-llava.toml --run runs/a\n"
@@ -39,7 +42,8 @@ void add_run(CLI::App& app, Action& action) {
                                  {"run", options->run},
                                  {"resume", options->resume},
                                  {"set", options->set},
-                                 {"stop_after", options->stop_after}});
+                                 {"stop_after", options->stop_after},
+                                 {"allow_loss_change", options->allow_loss_change}});
     };
   });
 }

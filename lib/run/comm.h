@@ -12,6 +12,7 @@ namespace mm::run {
 /// never meet control messages.
 struct Comm {
   int rank = 0, world = 1;
+  int local_world = 1;  ///< ranks of this node
   std::string host;
   std::unique_ptr<dist::Group>
       data;  ///< gradient sums; while a step runs only the executor uses it
@@ -21,7 +22,9 @@ struct Comm {
 /// What every rank tells the others when a step is done.
 struct RankPulse {
   double data_wait_ms = 0, exposed_comm_ms = 0, step_ms = 0, memory_gib = 0;
-  double stop = 0;         ///< a signal asked for a stop
+  double stop = 0;   ///< a signal asked for a stop
+  double cores = 0;  ///< processor time / time of the step
+  double patch_rows = 0, picture_pairs = 0, window_pairs = 0;  ///< of its pictures (model::Sizes)
   double bad_samples = 0;  ///< failed to read, since the start of the stage
 };
 

@@ -30,23 +30,71 @@ void check_sets_agree(const Recipe& recipe, const std::vector<data::DatasetManif
   }
 }
 
+/// Words of mmshard pack that give the pictures which the model reads.
+std::string pack_words(const model::LlavaConfig& config) {
+  const model::VisionConfig& v = config.vision;
+  if (config.family == model::Family::kQwen25Vl)
+    return fmt::format("--geometry qwen --patch {} --merge {}", v.patch_size, v.merge);
+  std::string grids;
+  for (const model::GridPoint& point : config.grid_points) {
+    grids += fmt::format("{}{}x{}", grids.empty() ? "" : ",", point.height / v.image_size,
+                         point.width / v.image_size);
+  }
+  return fmt::format(
+      "--geometry anyres --side {} --patch {} --grids {}{}", v.image_size, v.patch_size, grids,
+      config.max_grid_tiles > 0 ? fmt::format(" --max-grid-tiles {}", config.max_grid_tiles) : "");
+}
+
+/// The same words from what a data set was packed with.
+std::string packed_words(const data::DatasetManifest& set) {
+  const data::PictureEntry& p = set.pictures;
+  const Json options = set.options.value("pictures", Json::object());
+  const auto number = [&](const char* key, int64_t usual) {
+    const auto at = options.find(key);
+    return at != options.end() && at->is_number_integer() ? at->get<int64_t>() : usual;
+  };
+  if (p.geometry == "qwen")
+    return fmt::format("--geometry qwen --patch {} --merge {}", p.patch, number("merge", 1));
+  std::string words =
+      fmt::format("--geometry {} --side {} --patch {}", p.geometry, p.side, p.patch);
+  if (p.geometry != "anyres") return words;
+  const auto grids = options.find("grids");
+  if (grids != options.end() && grids->is_string())
+    words += " --grids " + grids->get<std::string>();
+  const int64_t most = number("max_grid_tiles", 0);
+  return most > 0 ? words + fmt::format(" --max-grid-tiles {}", most) : words;
+}
+
+/// Tiles and pictures of any size: the set must be packed with the model's own words.
+void check_varied(const std::string& where, const data::DatasetManifest& set,
+                  const model::LlavaConfig& config) {
+  const std::string want = pack_words(config), have = packed_words(set);
+  if (set.pictures.varied && want == have) return;
+  throw UsageError("{} was packed with {}; a model of family {} reads {}", where, have,
+                   model::family_name(config.family), want);
+}
+
 void check_pictures(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets,
                     const model::LlavaConfig& config) {
   for (size_t i = 0; i < sets.size(); ++i) {
     const data::PictureEntry& p = sets[i].pictures;
     if (p.side == 0 || sets[i].counts.images == 0) continue;
+    const std::string where = fmt::format("stage.{}.data: {}", i, recipe.stages[i].data.string());
+    if (config.varied_pictures()) {
+      check_varied(where, sets[i], config);
+      continue;
+    }
     if (p.varied) {
       throw UsageError(
-          "stage.{}.data: {} has pictures of several tiles or sizes (geometry {}), the model reads "
-          "one tile a picture; pack with --geometry crop, pad or squash",
-          i, recipe.stages[i].data.string(), p.geometry);
+          "{} has pictures of several tiles or sizes (geometry {}), the model reads one tile a "
+          "picture; pack with --geometry crop, pad or squash",
+          where, p.geometry);
     }
     if (p.side != config.vision.image_size || p.patches != config.patches_per_image()) {
       throw UsageError(
-          "stage.{}.data: {} has pictures of {} pixels with {} tokens each, the model reads {} "
-          "pixels and {} tokens (model.vision.image_side, patch)",
-          i, recipe.stages[i].data.string(), p.side, p.patches, config.vision.image_size,
-          config.patches_per_image());
+          "{} has pictures of {} pixels with {} tokens each, the model reads {} pixels and {} "
+          "tokens (model.vision.image_side, patch)",
+          where, p.side, p.patches, config.vision.image_size, config.patches_per_image());
     }
   }
 }
@@ -145,6 +193,7 @@ std::vector<bool> trainable_flags(const model::Model& model,
 
 at::ScalarType compute_dtype(const std::string& word) {
   if (word == "float64") return at::kDouble;
+  if (word == "fp16") return at::kHalf;
   if (word == "bf16") return at::kBFloat16;
   if (word == "fp32") return at::kFloat;
   return health::has_fast_bf16() ? at::kBFloat16 : at::kFloat;

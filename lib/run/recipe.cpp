@@ -50,6 +50,16 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
                                 .min = 1,
                                 .max = 1 << 30,
                                 .doc = "steps between step lines (metrics.jsonl has every step)"});
+  recipe.costliest_first = run.get_bool(
+      "costliest_first",
+      {.def = false,
+       .doc = "before a stage's first step, forward and backward of its costliest pack without an "
+              "update: what fits then fits always"});
+  recipe.memory_check = run.get_enum(
+      "memory_check",
+      {.words = {"refuse", "warn", "off"},
+       .def = "refuse",
+       .doc = "when what a rank will hold at its fullest, by estimate, is more than the node has"});
   if (const auto from = root.table("init").find_path(
           "from", {.must_exist = true,
                    .doc = "run or checkpoint directory whose weights training starts from"}))
@@ -57,8 +67,10 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
   recipe.model = detail::read_model(root.table("model"));
   detail::read_machine(root, recipe);
   detail::read_data_access(root, recipe);
+  recipe.metrics = detail::read_metric_schedule(root.table("metrics"));
+  recipe.loss = detail::read_loss(root.table("loss"), {});
   for (const ConfigTable& stage : root.array_of_tables("stage"))
-    recipe.stages.push_back(detail::read_stage(stage));
+    recipe.stages.push_back(detail::read_stage(stage, recipe));
   check_stage_names(root, recipe.stages);
   root.finish();
   recipe.resolved = document.to_toml();
@@ -82,9 +94,22 @@ Json resume_contract(const Recipe& r) {
     const std::string prefix = fmt::format("stage.{}.", i);
     json[prefix + "steps"] = s.steps;
     json[prefix + "train"] = s.train;
+    // Absent by default: states of before the key go on.
+    if (s.loss != LossRecipe{}) json[prefix + "loss"] = {s.loss.reduction, s.loss.micro_packs};
+    if (s.optimizer != "adamw") json[prefix + "optimizer"] = s.optimizer;
+    if (s.oversize != "refuse" || s.max_attention_pairs != 0 || s.image_cost != 0)
+      json[prefix + "plan"] = {s.oversize, s.max_attention_pairs, s.image_cost};
     json[prefix + "batch"] = {s.sequence_length, s.packs_per_step, s.max_images, s.packing};
   }
   return json;
+}
+
+Json without_loss(const Json& contract) {
+  Json rest = Json::object();
+  for (const auto& [key, value] : contract.items()) {
+    if (!(key.starts_with("stage.") && key.ends_with(".loss"))) rest[key] = value;
+  }
+  return rest;
 }
 
 }  // namespace mm::run

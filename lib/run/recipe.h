@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/json.h"
+#include "lib/run/metric_schedule.h"
 
 namespace mm::run {
 
@@ -51,6 +52,21 @@ struct AugmentRecipe {
   double token_drop = 0;
 };
 
+/// [recompute]: what the backward runs again instead of keeping it. Changes memory and time, not
+/// results.
+struct RecomputeRecipe {
+  std::string mode = "none";        ///< "none", "block", "selective"
+  std::vector<std::string> pieces;  ///< selective: "attention", "mlp"
+};
+
+/// [loss]: how the losses of a step's targets become one number (lib/run/loss_weights.h).
+struct LossRecipe {
+  std::string reduction = "global_token";
+  int64_t micro_packs = 1;  ///< micro_mean: packs of a group
+
+  friend bool operator==(const LossRecipe&, const LossRecipe&) = default;
+};
+
 /// One [[stage]]: what is trained, on what, for how long.
 struct StageRecipe {
   std::string name;
@@ -61,12 +77,17 @@ struct StageRecipe {
   int64_t packs_per_step = 0;        ///< global batch
   int64_t max_images = 0;            ///< of a pack, 0: no cap
   std::string packing = "tight";     ///< a name of data::packing_names()
+  std::string oversize = "refuse";   ///< a name of data::Oversize
+  int64_t max_attention_pairs = 0;   ///< of a pack, 0: no cap
+  double image_cost = 0;             ///< of a picture, in tokens: how steps are balanced
   std::map<std::string, double> lr;  ///< base rate of each trained part
   ScheduleRecipe schedule;
+  std::string optimizer = "adamw";  ///< or "lion"
   double weight_decay = 0;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double clip_norm = 1.0;  ///< 0: none
   AugmentRecipe augment;
+  LossRecipe loss;  ///< of the run, where the stage has none of its own
 };
 
 /// A whole recipe, checked. docs/recipes.md lists every key with type, default and meaning.
@@ -75,18 +96,28 @@ struct Recipe {
   uint64_t seed = 0;
   std::filesystem::path init_from;  ///< run or checkpoint whose weights training starts from
   ModelRecipe model;
-  std::string compute;  ///< "auto" (bf16 where the CPU has it), "fp32", "bf16", "float64"
+  std::string compute;  ///< "auto" (bf16 where the CPU has it), "fp32", "bf16", "fp16", "float64"
+  std::map<std::string, std::string> part_compute;  ///< parts that differ from `compute`
+  double loss_scale = 65536;                        ///< fp16: to begin with
+  int64_t loss_scale_growth_steps = 2000;           ///< fp16: good updates before it doubles
+  RecomputeRecipe recompute;
+  int64_t frozen_pictures_at_once = 0;  ///< 0: all of a micro-batch
+  bool frozen_ahead = false;
   std::string backend;  ///< "gloo"
   double comm_timeout_s = 60;
   int64_t bucket_mib = 4;        ///< gradient bucket
   int64_t checkpoint_every = 0;  ///< steps; 0: only at stage ends
   int64_t checkpoint_keep = 2;
   int64_t log_every = 10;
+  bool costliest_first = false;         ///< run the costliest pack once before a stage
+  std::string memory_check = "refuse";  ///< "refuse", "warn", "off"
   int64_t loader_threads = 1, loader_prefetch = 4;
   int64_t loader_max_threads = 0, loader_max_prefetch = 0;  ///< 0: as they are
   int64_t loader_memory_mib = 0;                            ///< of steps ahead; 0: no limit
   std::filesystem::path cache_dir;                          ///< empty: no cache on disk
   int64_t cache_bytes = 0, cache_memory_bytes = 0;          ///< budgets of a node
+  LossRecipe loss;
+  MetricSchedule metrics;
   double bad_sample_limit = 0.001;  ///< share of samples that may fail at read time
   std::vector<StageRecipe> stages;
   std::string resolved;   ///< TOML text of every key, defaults included
@@ -109,5 +140,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
 /// The keys whose change makes a saved state useless or misleading (model sizes, seed, stages' data
 /// and batch), as JSON; stored with checkpoints and compared on resume.
 Json resume_contract(const Recipe& recipe);
+/// The contract without what --allow-loss-change lets differ.
+Json without_loss(const Json& contract);
 
 }  // namespace mm::run

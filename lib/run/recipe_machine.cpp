@@ -1,15 +1,72 @@
+#include "lib/base/error.h"
 #include "lib/run/recipe_tables.h"
 
 namespace mm::run::detail {
+namespace {
+
+void read_part_precision(ConfigTable& precision, Recipe& recipe) {
+  for (const std::string& part : kParts) {
+    const std::string word =
+        precision.get_enum(part, {.words = {"compute", "fp32", "bf16", "fp16"},
+                                  .def = "compute",
+                                  .doc = "dtype of this part, compute: as the key of that name"});
+    if (word == "compute" || word == recipe.compute) continue;
+    if (recipe.compute == "float64")
+      precision.fail(part, "a float64 run counts everything in float64; leave this key out");
+    recipe.part_compute[part] = word;
+  }
+  recipe.loss_scale = precision.get_double(
+      "loss_scale", {.def = 65536.0,
+                     .min = 1e-7,
+                     .max = 1e30,
+                     .doc = "fp16: what the loss is multiplied by to begin with, a power of two; "
+                            "halved when a gradient overflows, and the update left out"});
+  recipe.loss_scale_growth_steps = precision.get_int(
+      "loss_scale_growth_steps",
+      {.def = 2000, .min = 0, .doc = "fp16: updates without an overflow before the scale doubles"});
+}
+
+RecomputeRecipe read_recompute(ConfigTable t) {
+  RecomputeRecipe recompute;
+  recompute.mode = t.get_enum(
+      "mode", {.words = {"none", "block", "selective"},
+               .def = "none",
+               .doc = "what the backward runs again instead of keeping it: nothing, whole trained "
+                      "blocks (their inputs are kept), or the pieces of decoder layers below; "
+                      "results are the same to the bit"});
+  recompute.pieces = t.get_string_list("pieces", {.def = std::vector<std::string>{"mlp"},
+                                                  .min_count = 1,
+                                                  .doc = "selective: attention, mlp, or both"});
+  for (const std::string& piece : recompute.pieces) {
+    if (piece != "attention" && piece != "mlp")
+      t.fail("pieces", fmt::format("unknown piece \"{}\"; expected attention or mlp", piece));
+  }
+  return recompute;
+}
+
+}  // namespace
 
 void read_machine(ConfigTable root, Recipe& recipe) {
   ConfigTable precision = root.table("precision");
   recipe.compute = precision.get_enum(
       "compute",
-      {.words = {"auto", "fp32", "bf16", "float64"},
+      {.words = {"auto", "fp32", "bf16", "fp16", "float64"},
        .def = "auto",
        .doc = "dtype of forward and backward; auto: bf16 where the CPU multiplies it fast, else "
               "fp32. Masters, moments and sums are fp32 (float64 in float64 runs)"});
+  read_part_precision(precision, recipe);
+  recipe.recompute = read_recompute(root.table("recompute"));
+  ConfigTable frozen = root.table("frozen");
+  recipe.frozen_pictures_at_once = frozen.get_int(
+      "pictures_at_once", {.def = 0,
+                           .min = 0,
+                           .max = 1 << 20,
+                           .doc = "pictures that a frozen tower takes at once, 0: all of a "
+                                  "micro-batch; pictures of any size (Qwen-VL) are not cut"});
+  recipe.frozen_ahead = frozen.get_bool(
+      "ahead", {.def = false,
+                .doc = "frozen blocks in front of the language model run one step ahead, beside "
+                       "the step before; costs their features of one step in memory"});
   ConfigTable comm = root.table("comm");
   recipe.backend = comm.get_enum(
       "backend", {.words = {"gloo"}, .def = "gloo", .doc = "collectives between ranks"});

@@ -53,13 +53,21 @@ AugmentRecipe read_augment(ConfigTable t) {
 }
 
 void read_optimizer(ConfigTable& t, StageRecipe& stage) {
+  stage.optimizer = t.get_enum("optimizer", {.words = {"adamw", "lion"},
+                                             .def = "adamw",
+                                             .doc = "lion: one moment a parameter; its rates are "
+                                                    "3 to 10 times smaller"});
   stage.weight_decay =
       t.get_double("weight_decay", {.def = 0.0,
                                     .min = 0,
                                     .max = 10,
                                     .doc = "decoupled, of tensors with two or more dimensions"});
-  stage.beta1 = t.get_double("beta1", {.def = 0.9, .min = 0, .max = 0.999999, .doc = "AdamW"});
-  stage.beta2 = t.get_double("beta2", {.def = 0.999, .min = 0, .max = 0.999999, .doc = "AdamW"});
+  stage.beta1 =
+      t.get_double("beta1", {.def = 0.9, .min = 0, .max = 0.999999, .doc = "AdamW, Lion"});
+  stage.beta2 = t.get_double("beta2", {.def = stage.optimizer == "lion" ? 0.99 : 0.999,
+                                       .min = 0,
+                                       .max = 0.999999,
+                                       .doc = "AdamW, Lion (there 0.99 by default)"});
   stage.eps = t.get_double("eps", {.def = 1e-8, .min = 0, .max = 1, .doc = "AdamW"});
   stage.clip_norm = t.get_double(
       "clip_norm",
@@ -73,7 +81,29 @@ void read_optimizer(ConfigTable& t, StageRecipe& stage) {
 
 }  // namespace
 
-StageRecipe read_stage(ConfigTable t) {
+LossRecipe read_loss(ConfigTable t, const LossRecipe& def) {
+  LossRecipe loss;
+  loss.reduction = t.get_enum(
+      "reduction",
+      {.words = {"global_token", "micro_mean", "sample_mean", "sqrt"},
+       .def = def.reduction,
+       .doc = "global_token: all targets of the step weigh the same, over packs and ranks; "
+              "micro_mean: mean of the means of groups of packs, as published LLaVA was trained "
+              "(depends on how samples are packed); sample_mean: mean of the samples' means; sqrt: "
+              "a sample of n targets weighs sqrt(n)"});
+  loss.micro_packs = t.get_int(
+      "micro_packs",
+      {.def = def.micro_packs,
+       .min = 1,
+       .max = 1 << 20,
+       .doc = "micro_mean: packs of a group, in plan order; with packing none the batch a device "
+              "of the run to be reproduced"});
+  if (loss.micro_packs != 1 && loss.reduction != "micro_mean")
+    t.fail("micro_packs", "only reduction = \"micro_mean\" has groups");
+  return loss;
+}
+
+StageRecipe read_stage(ConfigTable t, const Recipe& run) {
   StageRecipe stage;
   stage.name = t.get_string("name", {.doc = "name in logs, metrics and --set"});
   stage.data = t.get_path("data", {.doc = "data set directory that mmshard packed"});
@@ -106,9 +136,26 @@ StageRecipe read_stage(ConfigTable t) {
        .doc =
            "tight: least padding, the best of greedy, best_fit, exact and search; shuffled: each "
            "pack a random draw; none: one sample a pack"});
+  stage.oversize = t.get_enum(
+      "oversize",
+      {.words = {"refuse", "drop"},
+       .def = "refuse",
+       .doc = "a sample that no pack can hold: refuse the run and name it, or leave it out"});
+  stage.max_attention_pairs =
+      t.get_int("max_attention_pairs",
+                {.def = 0,
+                 .min = 0,
+                 .doc = "sum of s * (s + 1) / 2 over the samples of a pack at most, 0: no cap"});
+  stage.image_cost = t.get_double(
+      "image_cost", {.def = 0.0,
+                     .min = 0,
+                     .max = 1e9,
+                     .doc = "work of a picture's encoder, in tokens of the language model: steps "
+                            "are balanced over ranks by it"});
   read_optimizer(t, stage);
   stage.schedule = read_schedule(t.table("schedule"), stage.steps);
   stage.augment = read_augment(t.table("augment"));
+  stage.loss = read_loss(t.table("loss"), run.loss);
   return stage;
 }
 

@@ -11,13 +11,19 @@ namespace mm::run::detail {
 /// [model], with its sizes or the directory they come from.
 ModelRecipe read_model(ConfigTable table);
 
-/// One [[stage]].
-StageRecipe read_stage(ConfigTable table);
+/// [loss], or the table of that name in a stage; `def` is what it differs from.
+LossRecipe read_loss(ConfigTable table, const LossRecipe& def);
+
+/// One [[stage]] of a run whose own keys have been read.
+StageRecipe read_stage(ConfigTable table, const Recipe& run);
 
 /// [precision], [comm], [checkpoint] and [loader]: what the machine decides.
 void read_machine(ConfigTable root, Recipe& recipe);
 
 /// [loader] and [data]: how data come to the ranks, never what they are.
 void read_data_access(ConfigTable root, Recipe& recipe);
+
+/// [metrics].
+MetricSchedule read_metric_schedule(ConfigTable table);
 
 }  // namespace mm::run::detail

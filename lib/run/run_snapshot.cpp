@@ -15,6 +15,7 @@ Json RunSnapshot::to_json() const {
           {"tokens_seen", tokens_seen},
           {"bad_samples", bad_samples},
           {"rng", {{"kind", "philox4x32-10, counter-based"}, {"seed", seed}}},
+          {"loss_scale", {{"scale", loss_scale.scale}, {"good_steps", loss_scale.good_steps}}},
           {"contract", contract},
           {"data", data},
           {"config", model::to_json(config)}};
@@ -35,6 +36,10 @@ RunSnapshot RunSnapshot::from_json(const Json& json, const std::string& origin) 
     s.tokens_seen = json.at("tokens_seen");
     s.bad_samples = json.at("bad_samples");
     s.seed = json.at("rng").at("seed");
+    if (json.contains("loss_scale")) {  // absent in states of before fp16
+      const Json& saved = json.at("loss_scale");
+      s.loss_scale = {saved.at("scale"), saved.at("good_steps")};
+    }
     s.contract = json.at("contract");
     s.data = json.at("data");
     s.config = model::llava_config_from_json(json.at("config"), origin);

@@ -4,6 +4,7 @@
 
 #include "lib/base/json.h"
 #include "lib/model/llava_config.h"
+#include "lib/optim/loss_scaler.h"
 #include "lib/optim/param_store.h"
 #include "lib/state/state_tensor.h"
 
@@ -21,6 +22,7 @@ struct RunSnapshot {
   Json contract;  ///< resume_contract(recipe)
   Json data;      ///< fingerprint of each stage's data set
   model::LlavaConfig config;
+  optim::LossScaler::State loss_scale;  ///< of fp16 runs
   uint64_t seed = 0;  ///< of all random draws: they are counter-based, so this is their whole state
 
   Json to_json() const;

@@ -12,8 +12,10 @@
 #include "lib/model/hf_load.h"
 #include "lib/run/data_access.h"
 #include "lib/run/gemm_rate.h"
+#include "lib/run/memory_estimate.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/run_snapshot.h"
+#include "lib/run/step_setup.h"
 #include "lib/state/save_state.h"
 
 namespace mm::run {
@@ -47,9 +49,22 @@ void Trainer::build() {
   for (const auto& set : sets_) manifests.push_back(set->manifest());
   config_ = configure_model(recipe_, manifests);
   model_ = std::make_unique<model::Model>(build_model(recipe_, config_));
-  const at::ScalarType compute = compute_dtype(recipe_.compute);
-  params_ = std::make_unique<optim::ParamStore>(
-      *model_, optim::Precision{compute == at::kDouble ? at::kDouble : at::kFloat, compute});
+  check_memory();
+  params_ = std::make_unique<optim::ParamStore>(*model_, run_precision(recipe_),
+                                                parts_trained_from(recipe_, 0));
+}
+
+void Trainer::check_memory() const {
+  const std::optional<double> available = memory_available(comm_.local_world);
+  if (recipe_.memory_check == "off" || !available) return;
+  for (size_t i = 0; i < recipe_.stages.size(); ++i) {
+    const StageMemory stage = stage_memory({recipe_, i, *model_, config_, *sets_[i]});
+    const std::string shortage =
+        memory_shortage(stage.estimate, *available, recipe_.stages[i].name);
+    if (shortage.empty()) continue;
+    if (recipe_.memory_check == "refuse") throw UsageError("{}", shortage);
+    if (comm_.rank == 0) log::warn("run", shortage);
+  }
 }
 
 /// The contract of resuming: recipe keys that the state depends on, and the data sets'
@@ -76,7 +91,11 @@ void Trainer::restore() {
                        options_.run_directory.string(), resumed_->directory.filename().string());
     const RunSnapshot snapshot =
         RunSnapshot::from_json(resumed_->manifest.state, resumed_->directory.string());
-    std::string difference = contract_difference(snapshot.contract, resume_contract(recipe_));
+    Json saved = snapshot.contract, now = resume_contract(recipe_);
+    if (options_.allow_loss_change) saved = without_loss(saved), now = without_loss(now);
+    std::string difference = contract_difference(saved, now);
+    if (difference.find(".loss: ") != std::string::npos)
+      difference += " (--allow-loss-change goes on with another loss)";
     if (difference.empty())
       difference = contract_difference(snapshot.data, data_fingerprints(sets_));
     if (!difference.empty())
@@ -113,7 +132,7 @@ void Trainer::prepare_directory() {
   run_id_ = directory.run_id();
   write_file_atomic(directory.recipe(), recipe_.resolved);
   SampleLedger::cut(directory.path(), global_step_);
-  metrics_ = std::make_unique<MetricsWriter>(directory.path(), global_step_);
+  metrics_ = std::make_unique<MetricsWriter>(directory.path(), global_step_, recipe_.metrics);
   // What a caption needs: the tokenizer and how pictures were prepared, from the last set that has
   // pictures.
   const data::Dataset* set = sets_.back().get();
@@ -127,7 +146,8 @@ void Trainer::prepare_directory() {
 
 void Trainer::measure_machine() {
   comm_.control->barrier();  // all ranks measure at once, as they will train
-  const double mine = measure_gemm_rate(params_->precision().compute, 512, 0.2);
+  const double mine =
+      measure_gemm_rate(params_->precision().compute_of(model::Part::kLanguage), 512, 0.2);
   const at::Tensor sum = at::full({1}, mine, at::kDouble);
   comm_.control->all_reduce_sum(sum);
   gemm_flops_ = sum.item<double>();
@@ -137,14 +157,21 @@ void Trainer::measure_machine() {
 std::unique_ptr<StageRun> Trainer::start_stage(size_t index, int64_t stage_step) {
   std::unique_ptr<StageRun> stage;
   all_or_none(*comm_.control, [&] {
+    const optim::PartFlags needed = parts_trained_from(recipe_, index);
+    params_->set_trainable(std::vector<bool>(model_->params.size(), false));
+    for (size_t p = 0; p < needed.size(); ++p) {
+      if (!needed[p]) params_->drop_masters(static_cast<model::Part>(p));
+    }
     stage = std::make_unique<StageRun>(
         StageInputs{recipe_, index, config_, *params_, *sets_[index], comm_, stage_step});
     if (stage_step == 0 || !resumed_) return;
     state::load_tensors(*resumed_, stage->moments());
-    stage->optimizer().set_update_count(
-        RunSnapshot::from_json(resumed_->manifest.state, resumed_->directory.string())
-            .update_count);
+    const RunSnapshot snapshot =
+        RunSnapshot::from_json(resumed_->manifest.state, resumed_->directory.string());
+    stage->optimizer().set_update_count(snapshot.update_count);
+    if (stage->loss_scaler()) stage->loss_scaler()->set_state(snapshot.loss_scale);
   });
+  if (recipe_.costliest_first) stage->rehearse();
   if (comm_.rank == 0) {
     log::info("run", stage_step == 0 ? "stage begins" : "stage goes on",
               {{"stage", recipe_.stages[index].name},
@@ -174,6 +201,7 @@ ExitCode Trainer::run() {
 bool Trainer::step(StageRun& stage, size_t index) {
   const auto start = std::chrono::steady_clock::now();
   if (options_.fault_hook) options_.fault_hook("step");
+  stage.activations().watch(is_due(recipe_.metrics.activations, global_step_ + 1));
   const StageStep done = stage.run_step(global_step_ + 1);
   ++global_step_;
   tokens_seen_ += done.plan.tokens;
@@ -190,6 +218,10 @@ bool Trainer::step(StageRun& stage, size_t index) {
                                 .step_ms = 1e3 * seconds,
                                 .memory_gib = peak_memory_gib(),
                                 .stop = wanted ? 1.0 : 0.0,
+                                .cores = devices_.cores(),
+                                .patch_rows = static_cast<double>(done.pictures.patch_rows),
+                                .picture_pairs = done.pictures.picture_pairs,
+                                .window_pairs = done.pictures.window_pairs,
                                 .bad_samples = static_cast<double>(bad_samples_)});
   double bad = 0, stop = 0;
   for (const RankPulse& pulse : pulses) bad += pulse.bad_samples, stop += pulse.stop;
@@ -200,8 +232,11 @@ bool Trainer::step(StageRun& stage, size_t index) {
         sets_[index]->directory().string(), bad, recipe_.bad_sample_limit, sets_[index]->rows(),
         (options_.run_directory / "ledger").string());
   }
+  StepRecord record = record_of(done, index, seconds, pulses);
+  add_gathered(record, done, index);
+  if (is_due(recipe_.metrics.activations, global_step_))
+    record.activations = stage.activations().moments(*comm_.control);
   if (comm_.rank == 0) {
-    const StepRecord record = record_of(done, index, seconds, pulses);
     metrics_->write(record);
     if (global_step_ % recipe_.log_every == 0 || stage.done()) log::info("run", record.line());
     if (options_.keep_records) records_.push_back(record);
@@ -219,29 +254,53 @@ StepRecord Trainer::record_of(const StageStep& done, size_t index, double second
                     .lr = done.lr};
   record.tokens = done.plan.tokens;
   record.targets = done.plan.targets;
+  const std::vector<std::string>& trained = recipe_.stages[index].train;
+  for (size_t part = 0; part < model::kPartCount; ++part) {
+    const char* name = model::part_name(static_cast<model::Part>(part));
+    if (std::find(trained.begin(), trained.end(), name) != trained.end())
+      record.part_norms[name] = done.report.part_norms[part];
+  }
   record.images = done.plan.images;
   double pairs = 0;
   for (const data::Pack& pack : done.plan.packs) {
     record.samples += static_cast<int64_t>(pack.samples.size());
     pairs += pack.attention_pairs;
   }
+  record.data_wait_ms = record.exposed_comm_ms = record.memory_gib = record.cpu_use = 0;
   for (const RankPulse& pulse : pulses) {
     record.data_wait_ms = std::max(record.data_wait_ms, pulse.data_wait_ms);
     record.exposed_comm_ms = std::max(record.exposed_comm_ms, pulse.exposed_comm_ms);
     record.memory_gib = std::max(record.memory_gib, pulse.memory_gib);
+    record.cpu_use += pulse.cores / static_cast<double>(pulses.size());
   }
   record.step_ms = 1e3 * seconds;
   record.tokens_s = static_cast<double>(record.tokens) / seconds;
-  const model::Sizes sizes{.tokens = record.tokens,
-                           .samples = record.samples,
-                           .images = record.images,
-                           .patches = config_.patches_per_image(),
-                           .targets = record.targets,
-                           .attention_pairs = pairs};
+  record.samples_s = static_cast<double>(record.samples) / seconds;
+  model::Sizes sizes{.tokens = record.tokens,
+                     .samples = record.samples,
+                     .images = record.images,
+                     .patches = config_.patches_per_image(),
+                     .targets = record.targets,
+                     .attention_pairs = pairs};
+  for (const RankPulse& pulse : pulses) {
+    sizes.patch_rows += static_cast<int64_t>(pulse.patch_rows);
+    sizes.picture_pairs += pulse.picture_pairs;
+    sizes.window_pairs += pulse.window_pairs;
+  }
   record.mfu =
       model::model_flops(*model_, sizes, params_->trainable()).total() / (seconds * gemm_flops_);
   record.skipped = !done.report.updated;
   return record;
+}
+
+void Trainer::add_gathered(StepRecord& record, const StageStep& done, size_t index) {
+  if (is_due(recipe_.metrics.sources, global_step_)) {
+    const LossBy by = LossTally(*sets_[index]).of(done, *comm_.control);
+    record.loss_by = by.modality;
+    record.loss_by_source = by.source;
+  }
+  if (is_due(recipe_.metrics.devices, global_step_) && comm_.rank == 0)
+    record.gpu_use = devices_.gpus().value_or(kUnknown);
 }
 
 void Trainer::note_bad_samples(const StageStep& done, size_t index) {
@@ -268,17 +327,19 @@ void Trainer::note_bad_samples(const StageStep& done, size_t index) {
 
 void Trainer::save(StageRun& stage, size_t index) {
   if (saved_step_ == global_step_) return;
-  RunSnapshot snapshot{.run_id = run_id_,
-                       .global_step = global_step_,
-                       .stage = recipe_.stages[index].name,
-                       .stage_step = stage.next_step(),
-                       .update_count = stage.optimizer().update_count(),
-                       .tokens_seen = tokens_seen_,
-                       .bad_samples = bad_samples_,
-                       .contract = resume_contract(recipe_),
-                       .data = data_fingerprints(sets_),
-                       .config = config_,
-                       .seed = recipe_.seed};
+  RunSnapshot snapshot{
+      .run_id = run_id_,
+      .global_step = global_step_,
+      .stage = recipe_.stages[index].name,
+      .stage_step = stage.next_step(),
+      .update_count = stage.optimizer().update_count(),
+      .tokens_seen = tokens_seen_,
+      .bad_samples = bad_samples_,
+      .contract = resume_contract(recipe_),
+      .data = data_fingerprints(sets_),
+      .config = config_,
+      .loss_scale = stage.loss_scaler() ? stage.loss_scaler()->state() : optim::LossScaler::State{},
+      .seed = recipe_.seed};
   state::SaveRequest request{.run_ckpt = options_.run_directory / "ckpt",
                              .step = static_cast<uint64_t>(global_step_),
                              .tensors = weight_tensors(*params_),

@@ -9,7 +9,9 @@
 #include "lib/base/run_dir.h"
 #include "lib/ckpt/safetensors_writer.h"
 #include "lib/data/dataset.h"
+#include "lib/health/device_use.h"
 #include "lib/run/comm.h"
+#include "lib/run/loss_tally.h"
 #include "lib/run/metrics.h"
 #include "lib/run/recipe.h"
 #include "lib/run/sample_ledger.h"
@@ -25,6 +27,7 @@ struct TrainOptions {
   std::filesystem::path run_directory;
   Resume resume = Resume::kAuto;
   int64_t stop_after = 0;                ///< save and stop after this global step; 0: at the end
+  bool allow_loss_change = false;        ///< resume although the recipe's loss is another
   bool keep_records = false;             ///< for tests: `records` has every step of this start
   std::function<bool()> stop_requested;  ///< asked at every step's end on every rank
   ckpt::FaultHook fault_hook;            ///< for tests that die at named moments
@@ -51,6 +54,7 @@ class Trainer {
  private:
   void open_data();
   void build();
+  void check_memory() const;
   void restore();
   void start_weights();
   void check_contract(const Json& saved) const;
@@ -60,6 +64,8 @@ class Trainer {
   bool step(StageRun& stage, size_t index);
   StepRecord record_of(const StageStep& done, size_t index, double seconds,
                        const std::vector<RankPulse>& pulses) const;
+  /// Figures that ranks gather for it, in the steps that are due. Collective.
+  void add_gathered(StepRecord& record, const StageStep& done, size_t index);
   void note_bad_samples(const StageStep& done, size_t index);
   void save(StageRun& stage, size_t index);
 
@@ -78,6 +84,7 @@ class Trainer {
   int64_t global_step_ = 0;
   int64_t saved_step_ = -1;
   int64_t tokens_seen_ = 0, bad_samples_ = 0;
+  health::DeviceUse devices_;
   std::vector<StepRecord> records_;
 };
 

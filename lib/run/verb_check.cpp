@@ -5,7 +5,9 @@
 #include "lib/data/plan_cursor.h"
 #include "lib/optim/flat_grad_sink.h"
 #include "lib/run/engine.h"
+#include "lib/run/memory_estimate.h"
 #include "lib/run/model_setup.h"
+#include "lib/run/step_setup.h"
 #include "lib/step/builder.h"
 #include "lib/step/check.h"
 #include "lib/step/draw.h"
@@ -19,6 +21,7 @@ struct StageCheck {
   uint64_t samples = 0, steps_per_epoch = 0;
   int64_t trainable = 0;
   int micro_batches = 0, instructions = 0;
+  StageMemory memory;
 };
 
 int64_t elements(const model::Model& model, const std::vector<bool>& chosen) {
@@ -29,23 +32,17 @@ int64_t elements(const model::Model& model, const std::vector<bool>& chosen) {
   return sum;
 }
 
-StageCheck check_stage(const Recipe& recipe, size_t index, const model::Model& model,
-                       const data::Dataset& set, const Json& options) {
-  const StageRecipe& stage = recipe.stages[index];
+StageCheck check_stage(const StageMemoryInputs& in, const Json& options) {
+  const Recipe& recipe = in.recipe;
+  const model::Model& model = in.model;
+  const StageRecipe& stage = recipe.stages[in.index];
   const int ranks = options.at("ranks");
-  data::PlanCursor cursor(set.sizes(),
-                          {.seed = recipe.seed,
-                           .sequence_length = static_cast<int32_t>(stage.sequence_length),
-                           .max_images = static_cast<int32_t>(stage.max_images),
-                           .packs_per_step = static_cast<int32_t>(stage.packs_per_step),
-                           .packing = *data::packing_from_name(stage.packing)});
+  data::PlanCursor cursor(in.store.sizes(), plan_options(recipe, stage));
   const std::vector<bool> trainable = trainable_flags(model, stage.train);
   const optim::FlatGradSink sink(model, trainable, {.bucket_bytes = recipe.bucket_mib << 20});
-  step::BuildOptions build{
-      .micro_batches = data::micro_batches_per_rank(cursor.at(0).packs.size(), ranks),
-      .trainable = trainable,
-      .data_ranks = ranks,
-      .clip = stage.clip_norm > 0};
+  step::BuildOptions build = build_options(recipe, stage, trainable);
+  build.micro_batches = data::micro_batches_per_rank(cursor.at(0).packs.size(), ranks);
+  build.data_ranks = ranks;
   for (const optim::Bucket& bucket : sink.buckets())
     build.buckets.push_back({.params = bucket.params, .elements = bucket.flat.numel()});
   const step::Program program = step::build_step(model, build);
@@ -54,11 +51,12 @@ StageCheck check_stage(const Recipe& recipe, size_t index, const model::Model& m
     throw InternalError("stage {}: {}", stage.name, step::describe(problems.front(), program));
   return {.name = stage.name,
           .drawing = options.at("draw").get<bool>() ? step::draw(program, model) : "",
-          .samples = set.rows(),
+          .samples = in.store.rows(),
           .steps_per_epoch = cursor.steps_in_epoch(),
           .trainable = elements(model, trainable),
           .micro_batches = build.micro_batches,
-          .instructions = static_cast<int>(program.list.size())};
+          .instructions = static_cast<int>(program.list.size()),
+          .memory = stage_memory(in)};
 }
 
 void print_text(const Recipe& recipe, const std::vector<StageCheck>& stages, int64_t parameters) {
@@ -72,6 +70,9 @@ void print_text(const Recipe& recipe, const std::vector<StageCheck>& stages, int
         s.name, recipe.stages[i].steps,
         static_cast<double>(recipe.stages[i].steps) / static_cast<double>(s.steps_per_epoch),
         s.samples, s.trainable, s.micro_batches, s.instructions);
+    fmt::print("    about {:.2f} GiB a rank; the costliest pack has {} tokens and {} pictures\n",
+               s.memory.estimate.total() / (1 << 30), s.memory.costliest.tokens,
+               s.memory.costliest.images);
     if (!s.drawing.empty()) fmt::print("{}\n", s.drawing);
   }
 }
@@ -83,12 +84,16 @@ void print_json(const Recipe& recipe, const std::vector<StageCheck>& stages, int
             {"steps", recipe.total_steps()},
             {"stages", Json::array()}};
   for (const StageCheck& s : stages) {
-    json["stages"].push_back({{"name", s.name},
-                              {"samples", s.samples},
-                              {"steps_per_epoch", s.steps_per_epoch},
-                              {"trained_parameters", s.trainable},
-                              {"micro_batches", s.micro_batches},
-                              {"instructions", s.instructions}});
+    json["stages"].push_back(
+        {{"name", s.name},
+         {"samples", s.samples},
+         {"steps_per_epoch", s.steps_per_epoch},
+         {"trained_parameters", s.trainable},
+         {"micro_batches", s.micro_batches},
+         {"instructions", s.instructions},
+         {"costliest_pack",
+          {{"tokens", s.memory.costliest.tokens}, {"images", s.memory.costliest.images}}},
+         {"memory_bytes", s.memory.estimate.to_json()}});
   }
   fmt::print("{}\n", json.dump(2));
 }
@@ -112,10 +117,11 @@ int verb_check(const Json& options) {
     sets.push_back(data::Dataset::open(stage.data));
     manifests.push_back(sets.back()->manifest());
   }
-  const model::Model model = build_model(recipe, configure_model(recipe, manifests));
+  const model::LlavaConfig config = configure_model(recipe, manifests);
+  const model::Model model = build_model(recipe, config);
   std::vector<StageCheck> stages;
   for (size_t i = 0; i < sets.size(); ++i)
-    stages.push_back(check_stage(recipe, i, model, *sets[i], options));
+    stages.push_back(check_stage({recipe, i, model, config, *sets[i]}, options));
   const int64_t parameters = elements(model, std::vector<bool>(model.params.size(), true));
   options.at("json").get<bool>() ? print_json(recipe, stages, parameters)
                                  : print_text(recipe, stages, parameters);

@@ -27,7 +27,10 @@ std::chrono::milliseconds milliseconds(double seconds) {
 
 /// Finds the other ranks and connects two groups. `rendezvous` must outlive them.
 Comm connect(const dist::Rendezvous& rendezvous, const RankEnv& ranks, const Recipe& recipe) {
-  Comm comm{.rank = ranks.rank, .world = ranks.world, .host = ranks.host};
+  Comm comm{.rank = ranks.rank,
+            .world = ranks.world,
+            .local_world = ranks.local_world,
+            .host = ranks.host};
   comm.data = dist::make_gloo_group(
       rendezvous, {.name = "data", .timeout = milliseconds(recipe.comm_timeout_s)});
   comm.control = dist::make_gloo_group(
@@ -67,6 +70,7 @@ ExitCode train(const Json& options, const Recipe& recipe, const RankEnv& ranks) 
                   {.run_directory = run,
                    .resume = resume_word(options.at("resume")),
                    .stop_after = options.at("stop_after"),
+                   .allow_loss_change = options.value("allow_loss_change", false),
                    .stop_requested = [&] { return signals.requested(); },
                    .fault_hook = fault_hook(ranks.rank)});
   const ExitCode code = trainer.run();

@@ -1,0 +1,148 @@
+#include "lib/run/memory_estimate.h"
+
+#include <c10/util/accumulate.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/health/node_report.h"
+#include "lib/model/language_head.h"
+#include "lib/run/model_setup.h"
+#include "lib/run/step_setup.h"
+
+namespace mm::run {
+namespace {
+
+constexpr double kGiB = 1 << 30;
+
+double bytes_of(at::ScalarType dtype) { return static_cast<double>(c10::elementSize(dtype)); }
+
+model::Sizes sizes_of(const data::Pack& pack, const model::LlavaConfig& config) {
+  return {.tokens = pack.tokens,
+          .samples = static_cast<int64_t>(pack.samples.size()),
+          .images = pack.images,
+          .patches = config.patches_per_image(),
+          .targets = pack.targets,
+          .attention_pairs = pack.attention_pairs};
+}
+
+void add_states(const MemoryInputs& in, MemoryEstimate& estimate) {
+  const double master = bytes_of(in.precision.master);
+  for (size_t i = 0; i < in.model.params.size(); ++i) {
+    const model::ParamSpec& spec = in.model.params[i];
+    const auto elements = static_cast<double>(c10::multiply_integers(spec.shape));
+    const at::ScalarType compute = in.precision.compute_of(spec.part);
+    estimate.weights += elements * bytes_of(compute);
+    if (in.masters[static_cast<size_t>(spec.part)] && compute != in.precision.master)
+      estimate.masters += elements * master;
+    if (!in.trainable[i]) continue;
+    estimate.gradients += elements * master;
+    estimate.moments += elements * master * in.moments;
+  }
+}
+
+double saved_by(const model::Model& model, const step::SegmentRow& row, const model::Sizes& sizes,
+                double element_bytes) {
+  double bytes = 0;
+  const std::vector<model::Step>& steps = model.blocks[row.block].steps;
+  for (int s = row.first_step; s < row.first_step + row.steps; ++s) {
+    const auto* segment = std::get_if<model::Segment>(&steps[s]);
+    if (segment != nullptr && segment->cost) bytes += segment->cost(sizes).saved_bytes;
+  }
+  return bytes * element_bytes / 2;
+}
+
+/// Rows of the tower's hidden state or of the decoder's: what a recomputed block keeps.
+double input_bytes(const MemoryInputs& in, const step::SegmentRow& row, const model::Sizes& sizes,
+                   double element_bytes) {
+  const bool vision = in.model.blocks[row.block].part == model::Part::kVision;
+  const auto rows = static_cast<double>(vision ? sizes.images * (sizes.patches + 1) : sizes.tokens);
+  const auto width = static_cast<double>(vision ? in.config.vision.hidden : in.config.text.hidden);
+  return rows * width * element_bytes * static_cast<double>(row.in.size());
+}
+
+void add_activations(const MemoryInputs& in, const step::Program& program,
+                     const model::Sizes& sizes, MemoryEstimate& estimate) {
+  double again = 0;
+  for (const step::SegmentRow& row : program.segments) {
+    const model::Part part = in.model.blocks[row.block].part;
+    const double element = bytes_of(in.precision.compute_of(part));
+    const double saved = saved_by(in.model, row, sizes, element);
+    if (row.has_backward && !row.recompute) {
+      estimate.activations += saved;
+    } else {
+      // Without a tape a block's tensors live while it runs; half of what it would save is an
+      // upper bound of that.
+      again = std::max(again, row.recompute ? saved : saved / 2);
+      if (row.recompute) estimate.activations += input_bytes(in, row, sizes, element);
+    }
+  }
+  estimate.activations += again;
+  const double logits = static_cast<double>(sizes.targets * in.config.text.vocab);
+  // The product and its fp32 softmax.
+  estimate.logits = std::min(logits, static_cast<double>(model::kLogitElements)) * 8;
+  const auto side = static_cast<double>(in.config.vision.image_size);
+  estimate.pictures = static_cast<double>(sizes.images) * 3 * side * side *
+                      (bytes_of(in.precision.compute_of(model::Part::kVision)) + 1);
+}
+
+}  // namespace
+
+Json MemoryEstimate::to_json() const {
+  return {{"weights", weights},         {"masters", masters}, {"gradients", gradients},
+          {"moments", moments},         {"logits", logits},   {"pictures", pictures},
+          {"activations", activations}, {"total", total()}};
+}
+
+MemoryEstimate estimate_memory(const MemoryInputs& inputs, const step::Program& program,
+                               const data::Pack& costliest) {
+  MemoryEstimate estimate;
+  add_states(inputs, estimate);
+  add_activations(inputs, program, sizes_of(costliest, inputs.config), estimate);
+  return estimate;
+}
+
+StageMemory stage_memory(const StageMemoryInputs& in) {
+  const StageRecipe& stage = in.recipe.stages.at(in.index);
+  const std::vector<bool> trainable = trainable_flags(in.model, stage.train);
+  StageMemory result;
+  result.costliest = data::PlanCursor(in.store.sizes(), plan_options(in.recipe, stage)).costliest();
+  step::BuildOptions build = build_options(in.recipe, stage, trainable);
+  build.buckets.emplace_back();
+  for (size_t i = 0; i < trainable.size(); ++i) {
+    if (trainable[i]) build.buckets[0].params.push_back(static_cast<model::ParamId>(i));
+  }
+  const optim::Precision precision = run_precision(in.recipe);
+  result.estimate =
+      estimate_memory({.model = in.model,
+                       .config = in.config,
+                       .precision = precision,
+                       .trainable = trainable,
+                       .masters = parts_trained_from(in.recipe, in.index),
+                       .moments = stage.optimizer == "lion" ? 1 : 2},
+                      step::build_step(in.model, build), result.costliest.packs.at(0));
+  return result;
+}
+
+std::optional<double> memory_available(int local_ranks) {
+  const health::MemoryReport report = health::read_memory();
+  if (!report.available_bytes) return std::nullopt;
+  const uint64_t bytes = std::min(*report.available_bytes,
+                                  report.cgroup_limit_bytes.value_or(*report.available_bytes));
+  return static_cast<double>(bytes) / std::max(1, local_ranks);
+}
+
+std::string memory_shortage(const MemoryEstimate& estimate, double available,
+                            const std::string& stage) {
+  if (estimate.total() <= available) return "";
+  return fmt::format(
+      "stage {} needs about {:.2f} GiB a rank (weights {:.2f}, masters {:.2f}, gradients {:.2f}, "
+      "moments {:.2f}, activations of the costliest pack {:.2f}, logits {:.2f}, pictures {:.2f}), "
+      "{:.2f} GiB are available; shorten sequence_length, use recompute.mode, precision.compute "
+      "bf16, or more nodes (run.memory_check = \"off\" tries all the same)",
+      stage, estimate.total() / kGiB, estimate.weights / kGiB, estimate.masters / kGiB,
+      estimate.gradients / kGiB, estimate.moments / kGiB, estimate.activations / kGiB,
+      estimate.logits / kGiB, estimate.pictures / kGiB, available / kGiB);
+}
+
+}  // namespace mm::run

@@ -1,0 +1,76 @@
+#include "lib/run/step_setup.h"
+
+#include <algorithm>
+
+#include "lib/base/error.h"
+#include "lib/run/model_setup.h"
+
+namespace mm::run {
+namespace {
+
+model::Part part_of(const std::string& word) {
+  for (size_t p = 0; p < model::kPartCount; ++p) {
+    const auto part = static_cast<model::Part>(p);
+    if (word == model::part_name(part)) return part;
+  }
+  throw InternalError("no part is named {}", word);
+}
+
+}  // namespace
+
+optim::Precision run_precision(const Recipe& recipe) {
+  optim::Precision precision;
+  precision.compute = compute_dtype(recipe.compute);
+  precision.master = precision.compute == at::kDouble ? at::kDouble : at::kFloat;
+  for (const auto& [part, word] : recipe.part_compute)
+    precision.part_compute[static_cast<size_t>(part_of(part))] = compute_dtype(word);
+  return precision;
+}
+
+bool counts_in_fp16(const optim::Precision& precision) {
+  for (size_t p = 0; p < model::kPartCount; ++p) {
+    if (precision.compute_of(static_cast<model::Part>(p)) == at::kHalf) return true;
+  }
+  return false;
+}
+
+optim::PartFlags parts_trained_from(const Recipe& recipe, size_t first) {
+  optim::PartFlags flags{};
+  for (size_t s = first; s < recipe.stages.size(); ++s) {
+    for (const std::string& part : recipe.stages[s].train)
+      flags[static_cast<size_t>(part_of(part))] = true;
+  }
+  return flags;
+}
+
+data::PlanOptions plan_options(const Recipe& recipe, const StageRecipe& stage) {
+  return {.seed = recipe.seed,
+          .sequence_length = static_cast<int32_t>(stage.sequence_length),
+          .max_images = static_cast<int32_t>(stage.max_images),
+          .packs_per_step = static_cast<int32_t>(stage.packs_per_step),
+          .packing = data::packing_from_name(stage.packing).value(),
+          .oversize = data::oversize_from_name(stage.oversize).value(),
+          .max_attention_pairs = stage.max_attention_pairs,
+          .image_cost = stage.image_cost};
+}
+
+step::BuildOptions build_options(const Recipe& recipe, const StageRecipe& stage,
+                                 const std::vector<bool>& trainable) {
+  step::BuildOptions options{.trainable = trainable, .clip = stage.clip_norm > 0};
+  using Kind = step::Recompute::Kind;
+  const std::string& mode = recipe.recompute.mode;
+  options.recompute.kind = mode == "block"       ? Kind::kBlock
+                           : mode == "selective" ? Kind::kSelective
+                                                 : Kind::kNone;
+  options.recompute.pieces = recipe.recompute.pieces;
+  options.frozen_ahead = recipe.frozen_ahead;
+  options.pictures_at_once = static_cast<int>(recipe.frozen_pictures_at_once);
+  if (!recipe.part_compute.empty()) {
+    const optim::Precision precision = run_precision(recipe);
+    for (size_t p = 0; p < model::kPartCount; ++p)
+      options.compute.push_back(precision.compute_of(static_cast<model::Part>(p)));
+  }
+  return options;
+}
+
+}  // namespace mm::run
