@@ -45,13 +45,9 @@ void append_window(const Blocks& blocks, int64_t top, int64_t left, const Vision
 
 at::Tensor to_tensor(const std::vector<int64_t>& values) { return at::tensor(values, at::kLong); }
 
-double sum_of_squares(const std::vector<int64_t>& borders) {
-  double sum = 0;
-  for (size_t i = 1; i < borders.size(); ++i) {
-    const auto length = static_cast<double>(borders[i] - borders[i - 1]);
-    sum += length * length;
-  }
-  return sum;
+// Sum of the squares of the pieces that `length` is cut into, `side` each but for the last.
+double sum_of_squares(int64_t length, int64_t side) {
+  return static_cast<double>(length / side * side * side + length % side * (length % side));
 }
 
 /// The positions of one sample after the other.
@@ -102,10 +98,21 @@ PatchLayout layout_patches(std::span<const PictureShape> pictures, const VisionC
           to_tensor(out.column), std::move(out.pictures), std::move(out.windows)};
 }
 
-void count_patches(const PatchLayout& layout, Sizes& sizes) {
-  sizes.patch_rows = layout.picture_borders.back();
-  sizes.picture_pairs = sum_of_squares(layout.picture_borders);
-  sizes.window_pairs = sum_of_squares(layout.window_borders);
+void count_patches(std::span<const PictureShape> pictures, const VisionConfig& config,
+                   Sizes& sizes) {
+  const int64_t side = config.window / (config.patch_size * config.merge);
+  const auto area = static_cast<double>(config.merge * config.merge);
+  sizes.patch_rows = 0;
+  sizes.picture_pairs = sizes.window_pairs = 0;
+  for (const PictureShape& picture : pictures) {
+    const Blocks blocks = blocks_of(picture, config);
+    const double rows = static_cast<double>(blocks.rows * blocks.columns) * area;
+    sizes.patch_rows += static_cast<int64_t>(rows);
+    sizes.picture_pairs += rows * rows;
+    // A window of h x w blocks has (h w area)^2 pairs, and all h meet all w.
+    sizes.window_pairs +=
+        sum_of_squares(blocks.rows, side) * sum_of_squares(blocks.columns, side) * area * area;
+  }
 }
 
 at::Tensor cut_patches(const at::Tensor& pixels, int64_t patch, int64_t merge) {

@@ -26,8 +26,9 @@ struct PatchLayout {
 /// Sizes in pixels must be multiples of patch * merge (InternalError). O(N).
 PatchLayout layout_patches(std::span<const PictureShape> pictures, const VisionConfig& config);
 
-/// Sets patch_rows, picture_pairs and window_pairs.
-void count_patches(const PatchLayout& layout, Sizes& sizes);
+/// Sets patch_rows, picture_pairs and window_pairs to those of the layout, without making it.
+void count_patches(std::span<const PictureShape> pictures, const VisionConfig& config,
+                   Sizes& sizes);
 
 /// pixels [3, height, width] -> [N, 3 * patch * patch], rows in picture order; a view's copy.
 at::Tensor cut_patches(const at::Tensor& pixels, int64_t patch, int64_t merge);

@@ -6,6 +6,7 @@
 
 #include "lib/data/micro_batch.h"
 #include "lib/model/batch.h"
+#include "lib/model/llava_config.h"
 
 namespace mm::run {
 
@@ -19,10 +20,17 @@ struct PixelNorm {
 /// From a recipe's lists of three.
 PixelNorm pixel_norm(const std::vector<double>& mean, const std::vector<double>& std);
 
-/// Copies a loader's micro-batch into tensors: ids to int64, pixels [I, H, W, 3] u8 to [I, 3, H, W]
-/// (byte/255 - mean) / std in `dtype`. An empty micro-batch gives zero-length tensors of the right
-/// rank. `image_side` is used when there is no picture.
-model::Batch to_batch(const data::MicroBatch& micro_batch, int64_t image_side, at::ScalarType dtype,
-                      const PixelNorm& norm = {});
+/// Copies a loader's micro-batch into tensors: ids to int64, pixels u8 to (byte/255 - mean) / std
+/// in `dtype`, as the model takes them: [I, 3, H, W], or the rows of patches of pictures of any
+/// size. Pictures that have tiles or a size of their own bring their shapes, and for Qwen-VL the
+/// layout of patches and the positions; those without a token (stand-ins for damaged ones) are left
+/// out. An empty micro-batch gives zero-length tensors of the right rank. Throws InternalError when
+/// the pictures are not what the model takes; configure_model has refused such data sets.
+model::Batch to_batch(const data::MicroBatch& micro_batch, const model::LlavaConfig& config,
+                      at::ScalarType dtype, const PixelNorm& norm = {});
+
+/// What a micro-batch's pictures cost beyond their number, which the plan does not know:
+/// patch_rows, picture_pairs and window_pairs of pictures of any size; all 0 for other models.
+model::Sizes picture_sizes(const data::MicroBatch& micro_batch, const model::LlavaConfig& config);
 
 }  // namespace mm::run

@@ -77,7 +77,7 @@ model::Batch prompt_batch(const TrainedModel& trained,
     prompt.text.trainable.clear();
     data::append_sample(prompt, 0, layout, batch);
   }
-  return to_batch(batch, trained.config.vision.image_size, at::kFloat, trained.norm);
+  return to_batch(batch, trained.config, at::kFloat, trained.norm);
 }
 
 data::Sample picture_prompt(const TrainedModel& trained, std::vector<uint8_t> pixels) {

@@ -13,6 +13,7 @@ struct Row {
   std::string_view name;
   std::string_view begin, system_open, system, system_close;
   std::string_view user_open, user_close, answer_open, answer_lead, answer_close, turn_close;
+  std::string_view image_open, image, image_close;
   bool keeps_user_text = true, marks_first = true, strips_text = false;
 };
 
@@ -46,7 +47,20 @@ constexpr std::array kRows = {
         .user_close = "<|im_end|>\n",
         .answer_open = "<|im_start|>assistant\n",
         .answer_close = "<|im_end|>",
-        .turn_close = "\n"}};
+        .turn_close = "\n"},
+    Row{.name = "qwen2_vl",
+        .system_open = "<|im_start|>system\n",
+        .system = "You are a helpful assistant.",
+        .system_close = "<|im_end|>\n",
+        .user_open = "<|im_start|>user\n",
+        .user_close = "<|im_end|>\n",
+        .answer_open = "<|im_start|>assistant\n",
+        .answer_close = "<|im_end|>",
+        .turn_close = "\n",
+        .image_open = "<|vision_start|>",
+        .image = "<|image_pad|>",
+        .image_close = "<|vision_end|>",
+        .marks_first = false}};
 
 ChatTemplate from_row(const Row& row) {
   const auto text = [](std::string_view s) { return std::string(s); };
@@ -61,6 +75,9 @@ ChatTemplate from_row(const Row& row) {
           .answer_lead = text(row.answer_lead),
           .answer_close = text(row.answer_close),
           .turn_close = text(row.turn_close),
+          .image_open = text(row.image_open),
+          .image = text(row.image),
+          .image_close = text(row.image_close),
           .keeps_user_text = row.keeps_user_text,
           .marks_first = row.marks_first,
           .strips_text = row.strips_text};
@@ -87,6 +104,9 @@ ChatTemplate parse_template(std::string_view toml, std::string_view origin) {
   t.answer_lead = text("answer_lead");
   t.answer_close = text("answer_close");
   t.turn_close = text("turn_close");
+  t.image_open = text("image_open");
+  t.image = text("image");
+  t.image_close = text("image_close");
   t.keeps_user_text = table.get_bool("keeps_user_text", {.def = true});
   t.marks_first = table.get_bool("marks_first", {.def = true});
   t.strips_text = table.get_bool("strips_text", {.def = false});

@@ -18,10 +18,15 @@ struct ChatTemplate {
   std::string system_close;
   std::string user_open;
   std::string user_close;
-  std::string answer_open;      ///< before the answer, not trained on
-  std::string answer_lead;      ///< before the answer, trained on
-  std::string answer_close;     ///< after the answer, trained on
-  std::string turn_close;       ///< after that, not trained on
+  std::string answer_open;   ///< before the answer, not trained on
+  std::string answer_lead;   ///< before the answer, trained on
+  std::string answer_close;  ///< after the answer, trained on
+  std::string turn_close;    ///< after that, not trained on
+  /// A picture: `image_open`, `image` as often as it has tokens, `image_close`, none trained on.
+  /// `image` is a mark of the tokenizer; empty: kImageMark.
+  std::string image_open;
+  std::string image;
+  std::string image_close;
   bool keeps_user_text = true;  ///< false: of user turns only the picture marks stay (captioning)
   /// Marks go to the front of their turn, one line each, and the rest is stripped, as LLaVA does.
   bool marks_first = true;
@@ -39,6 +44,8 @@ struct ChatTemplate {
 ///   and its `<|eot_id|>` trained on; no system text of its own.
 /// - "chatml": `<|im_start|>role`, line end, text, `<|im_end|>`, line end; answer and its
 ///   `<|im_end|>` trained on.
+/// - "qwen2_vl": "chatml" with pictures where they stand, as `<|image_pad|>` between
+///   `<|vision_start|>` and `<|vision_end|>` (Qwen2-VL, Qwen2.5-VL).
 /// Nothing for other names. Throws UsageError for a wrong definition.
 std::optional<ChatTemplate> find_template(std::string_view spec);
 

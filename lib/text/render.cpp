@@ -79,7 +79,7 @@ Result<Dialogue> make_dialogue(const Conversation& conversation, const RenderOpt
 
 Segments build_segments(const Dialogue& dialogue, const ChatTemplate& chat,
                         const Tokenizer& tokenizer, const RenderOptions& options) {
-  Segments out(tokenizer);
+  Segments out(tokenizer, chat);
   out.begin(chat.begin);
   std::string system = !dialogue.system.empty()  ? dialogue.system
                        : !options.system.empty() ? options.system
@@ -118,8 +118,9 @@ Result<Dialogue> make_document(const Conversation& conversation) {
   return Dialogue{{}, conversation.turns};
 }
 
-Segments document_segments(const Turns& turns, const Tokenizer& tokenizer) {
-  Segments out(tokenizer);
+Segments document_segments(const Turns& turns, const ChatTemplate& chat,
+                           const Tokenizer& tokenizer) {
+  Segments out(tokenizer, chat);
   out.begin("{bos}");
   for (const Turn& turn : turns) {
     if (turn.role == Role::kUser) {
@@ -173,6 +174,14 @@ Conversation caption_conversation(std::string caption, int32_t images) {
   return {{{Role::kUser, std::move(marks)}, {Role::kAssistant, std::move(caption)}}, images};
 }
 
+int32_t picture_id(const ChatTemplate& chat, const Tokenizer& tokenizer) {
+  if (chat.image.empty()) return tokenizer.image_id();
+  for (const Mark& mark : tokenizer.marks())
+    if (mark.text == chat.image) return mark.id;
+  throw UsageError("the template's mark {} is not in the tokenizer; choose a template that fits it",
+                   chat.image);
+}
+
 int32_t image_token_count(int32_t side, int32_t patch, bool has_class_token,
                           bool keep_class_token) {
   if (side <= 0 || patch <= 0 || side < patch)
@@ -187,10 +196,10 @@ Result<RenderedSample> render(const Conversation& conversation, const ChatTempla
       conversation.document ? make_document(conversation) : make_dialogue(conversation, options);
   if (!dialogue) return dialogue.failure();
   if (auto failure = check_images(*dialogue, conversation.images)) return *failure;
-  if (conversation.images > 0 && tokenizer.image_id() < 0)
+  if (conversation.images > 0 && picture_id(chat, tokenizer) < 0)
     throw UsageError("the tokenizer has no {} mark; load it with one", kImageMark);
   const Segments segments = conversation.document
-                                ? document_segments(dialogue->turns, tokenizer)
+                                ? document_segments(dialogue->turns, chat, tokenizer)
                                 : build_segments(*dialogue, chat, tokenizer, options);
   RenderedSample sample = segments.tokenise(options.image_tokens, options.picture_tokens);
   if (auto failure = cut(sample, options.max_length)) return *failure;

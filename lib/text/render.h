@@ -52,15 +52,20 @@ struct RenderedSample {
 };
 
 struct RenderOptions {
-  int32_t image_tokens = 0;  ///< per picture; see image_token_count
+  int32_t image_tokens = 0;                  ///< per picture; see image_token_count
   std::vector<int32_t> picture_tokens = {};  ///< of picture i, where pictures differ; else empty
-  int32_t max_length = 0;    ///< tokens, those of pictures included; 0 = no limit
-  std::string system;        ///< in place of the template's, if not empty
-  bool no_system = false;    ///< leave the system text out
+  int32_t max_length = 0;                    ///< tokens, those of pictures included; 0 = no limit
+  std::string system;                        ///< in place of the template's, if not empty
+  bool no_system = false;                    ///< leave the system text out
   /// For generation: the last turn is the user's, and the sample ends where the answer's trained
   /// part would begin. No labels.
   bool prompt_only = false;
 };
+
+/// Id that stands for a picture: that of the template's own mark, else of kImageMark; -1: the
+/// tokenizer has none. Throws UsageError for a mark of the template that the tokenizer does not
+/// know.
+int32_t picture_id(const ChatTemplate& chat, const Tokenizer& tokenizer);
 
 /// Tokens of one picture: floor(side / patch)^2, plus one for a class token that exists and is
 /// kept.

@@ -63,7 +63,9 @@ void Segments::add_user_text(std::string_view text) {
     const size_t at = text.find(kImageMark);
     add_text(text.substr(0, at), false);
     if (at == std::string_view::npos) return;
-    add_id(tokenizer_.image_id(), false);
+    add_template(chat_.image_open, false);
+    add_id(picture_id_, false);
+    add_template(chat_.image_close, false);
     text.remove_prefix(at + kImageMark.size());
   }
 }
@@ -98,7 +100,7 @@ RenderedSample Segments::tokenise(int32_t image_tokens,
       i = end;
       continue;
     }
-    const bool picture = part.id == tokenizer_.image_id();
+    const bool picture = part.id == picture_id_;
     int32_t count = 1;
     if (picture) {
       const size_t number = out.images.size();

@@ -15,7 +15,9 @@ namespace mm::text {
 /// whole text as the model meets it at use.
 class Segments {
  public:
-  explicit Segments(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  /// Pictures stand as `chat` has them.
+  Segments(const Tokenizer& tokenizer, const ChatTemplate& chat)
+      : tokenizer_(tokenizer), chat_(chat), picture_id_(picture_id(chat, tokenizer)) {}
 
   /// The template's begin; makes sure of exactly one bos where the template or the tokenizer asks
   /// for it.
@@ -25,7 +27,7 @@ class Segments {
   void add_template(std::string_view text, bool trained);
   /// Text of a stranger: nothing in it is parsed.
   void add_text(std::string_view text, bool trained);
-  /// As add_text, not trained on, but kImageMark becomes the image id.
+  /// As add_text, not trained on, but kImageMark becomes the picture of the template.
   void add_user_text(std::string_view text);
 
   /// Ids and labels; the image id of picture i is repeated `picture_tokens[i]` times,
@@ -42,6 +44,8 @@ class Segments {
   void encode_run(size_t first, size_t end, bool at_start, RenderedSample& out) const;
 
   const Tokenizer& tokenizer_;
+  const ChatTemplate& chat_;
+  int32_t picture_id_;
   std::vector<Part> parts_;
 };
 

@@ -17,8 +17,9 @@ at::Tensor ids(std::vector<int64_t> values) { return at::tensor(values, at::kLon
 
 TEST_CASE("layout_patches: windows along the rows of a picture, smaller at its edges") {
   const LlavaConfig config = tiny_qwen_config();  // windows of 2 x 2 tokens
-  const PatchLayout layout = layout_patches(
-      std::vector{sized_picture(config, 3, 3), sized_picture(config, 1, 2)}, config.vision);
+  const std::vector<PictureShape> pictures{sized_picture(config, 3, 3),
+                                           sized_picture(config, 1, 2)};
+  const PatchLayout layout = layout_patches(pictures, config.vision);
   // Tokens 0 1 2 / 3 4 5 / 6 7 8, then 9 10.
   CHECK(at::equal(layout.order, ids({0, 1, 3, 4, 2, 5, 6, 7, 8, 9, 10})));
   CHECK(at::equal(layout.order.index_select(0, layout.inverse), at::arange(11, at::kLong)));
@@ -28,7 +29,7 @@ TEST_CASE("layout_patches: windows along the rows of a picture, smaller at its e
   CHECK(at::equal(layout.row.narrow(0, 16, 4), ids({0, 0, 1, 1})));
   CHECK(at::equal(layout.column.narrow(0, 16, 4), ids({4, 5, 4, 5})));
   Sizes sizes;
-  count_patches(layout, sizes);
+  count_patches(pictures, config.vision, sizes);
   CHECK(sizes.patch_rows == 44);
   CHECK(sizes.picture_pairs == 36 * 36 + 8 * 8);
   CHECK(sizes.window_pairs == 16 * 16 + 8 * 8 + 8 * 8 + 4 * 4 + 8 * 8);

@@ -48,7 +48,7 @@ void append(const VariedSample& sample, const LlavaConfig& config, Lists& lists,
 void set_layout(const LlavaConfig& config, const Lists& lists, Batch& batch) {
   if (config.family != Family::kQwen25Vl) return;
   batch.patch_layout = std::make_shared<PatchLayout>(layout_patches(batch.pictures, config.vision));
-  count_patches(*batch.patch_layout, batch.sizes);
+  count_patches(batch.pictures, config.vision, batch.sizes);
   batch.axis_positions =
       axis_positions(batch.pictures, lists.places, batch.cu_seqlens, config.vision);
 }

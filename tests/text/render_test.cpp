@@ -265,3 +265,35 @@ TEST_CASE("templates are found by name") {
   for (const std::string& name : template_names()) CHECK(find_template(name)->name == name);
   CHECK_FALSE(find_template("alpaca"));
 }
+
+TEST_CASE("render: qwen2_vl leaves pictures where they stand, between their own marks") {
+  const auto tokenizer = testing::oracle_tokenizer(
+      "bpe_qwen2/tokenizer.json",
+      {.extra_marks = {"<|vision_start|>", "<|image_pad|>", "<|vision_end|>"}});
+  const ChatTemplate chat = *find_template("qwen2_vl");
+  const int32_t pad = picture_id(chat, *tokenizer);
+  REQUIRE(pad >= 0);
+  const auto sample = render({{{U, "what <image> and <image>"}, {A, "a cat"}}, 2}, chat, *tokenizer,
+                             {.picture_tokens = {3, 2}});
+  REQUIRE(sample.ok());
+  REQUIRE(sample->images.size() == 2);
+  CHECK(sample->images[0].count == 3);
+  CHECK(sample->images[1].count == 2);
+  CHECK(std::count(sample->ids.begin(), sample->ids.end(), pad) == 5);
+  for (const ImageSpan& image : sample->images) {
+    const auto begin = static_cast<size_t>(image.begin), count = static_cast<size_t>(image.count);
+    CHECK(sample->ids[begin - 1] == picture_id({.image = "<|vision_start|>"}, *tokenizer));
+    CHECK(sample->ids[begin + count] == picture_id({.image = "<|vision_end|>"}, *tokenizer));
+    for (size_t i = begin - 1; i <= begin + count; ++i) CHECK(sample->labels[i] == kIgnore);
+  }
+  // The words before and between stay in their places.
+  CHECK(sample->images[0].begin > 10);
+  CHECK(sample->images[1].begin > sample->images[0].begin + 3 + 2);
+}
+
+TEST_CASE(
+    "picture_id: the template's own mark, else <image>; a mark that is not there is refused") {
+  const auto tokenizer = toy_words();
+  CHECK(picture_id(bare_vicuna(), *tokenizer) == tokenizer->image_id());
+  CHECK_THROWS_AS((void)picture_id(*find_template("qwen2_vl"), *tokenizer), UsageError);
+}

@@ -72,7 +72,7 @@ void lay_out(const model::LlavaConfig& config, model::Batch& batch) {
   const at::Tensor& index = batch.image_token_index;
   batch.patch_layout =
       std::make_shared<model::PatchLayout>(model::layout_patches(batch.pictures, config.vision));
-  count_patches(*batch.patch_layout, batch.sizes);
+  model::count_patches(batch.pictures, config.vision, batch.sizes);
   batch.axis_positions = model::axis_positions(
       batch.pictures, {index.const_data_ptr<int64_t>(), static_cast<size_t>(index.numel())},
       batch.cu_seqlens, config.vision);

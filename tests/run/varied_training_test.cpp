@@ -1,0 +1,160 @@
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include "lib/base/error.h"
+#include "lib/ckpt/safetensors_writer.h"
+#include "tests/base/temp_dir.h"
+#include "tests/data/toy_source.h"
+#include "tests/model/tiny_varied.h"
+#include "tests/run/tiny_run.h"
+
+// Training from a Hugging Face directory on pictures of several tiles and of any size.
+using namespace mm;
+using namespace mm::run;
+using namespace mm::run::test;
+using mm::data::test::TempDir;
+
+namespace {
+
+/// The toy tokenizer's ids: 18 words, <image> 6.
+model::LlavaConfig toy_vocabulary(model::LlavaConfig config) {
+  config.text.vocab = 20;
+  config.image_token_index = 6;
+  return config;
+}
+
+void write_directory(const std::filesystem::path& to, const model::LlavaConfig& config) {
+  std::filesystem::create_directories(to);
+  write_file_atomic(to / "config.json", model::to_json(config).dump());
+  const model::Model model = model::build_llava(config);
+  const model::SimpleParams params = model::test::lively_params(model, 7, at::kFloat);
+  std::vector<at::Tensor> kept;
+  std::vector<ckpt::TensorSource> sources;
+  for (size_t i = 0; i < model.params.size(); ++i) {
+    const at::Tensor value = params.get(static_cast<int>(i)).detach().contiguous();
+    kept.push_back(value);
+    sources.push_back(
+        {.name = model.params[i].name,
+         .dtype = ckpt::DType::kF32,
+         .shape = {value.sizes().begin(), value.sizes().end()},
+         .bytes = {static_cast<const std::byte*>(value.const_data_ptr()), value.nbytes()}});
+  }
+  ckpt::write_safetensors(to / "model.safetensors", sources);
+}
+
+void pack(const TempDir& dir, const std::function<void(data::PictureOptions&)>& pictures) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  const std::vector<std::string> names = {"rgba.png", "gray.jpg", "sub_422.jpg", "exif_6.jpg"};
+  for (uint32_t i = 0; i < 12; ++i)
+    rows.emplace_back(names[i % names.size()], data::test::toy_caption(i));
+  data::test::write_jsonl(dir / "in.jsonl", rows);
+  data::PackOptions options = data::test::toy_options(dir / "in.jsonl");
+  options.max_length = 200;
+  pictures(options.pictures);
+  const data::PackResult result = data::pack_dataset(options, {.output = dir / "data"});
+  REQUIRE(result.manifest.counts.bad == 0);
+}
+
+Recipe recipe_of(const TempDir& dir) {
+  write_file_atomic(dir / "recipe.toml", R"(
+[run]
+seed = 5
+log_every = 1000
+[model]
+from = "hf"
+[precision]
+compute = "float64"
+[[stage]]
+name = "all"
+data = "data"
+steps = 3
+sequence_length = 220
+packs_per_step = 4
+lr = { vision = 1e-3, projector = 1e-3, language = 1e-3 }
+)");
+  return read_recipe(dir / "recipe.toml", {});
+}
+
+void anyres(data::PictureOptions& pictures) { pictures.geometry = "anyres"; }
+void onevision(data::PictureOptions& pictures) {
+  pictures.geometry = "anyres";
+  pictures.max_grid_tiles = 1;
+}
+void qwen(data::PictureOptions& pictures) {
+  pictures.geometry = "qwen";
+  pictures.merge = 2;
+  pictures.min_pixels = 64;
+  pictures.max_pixels = 16 * 64;
+}
+
+struct Family {
+  model::LlavaConfig config;
+  void (*pictures)(data::PictureOptions&);
+};
+
+std::vector<Family> families() {
+  return {{toy_vocabulary(model::test::tiny_next_config()), anyres},
+          {toy_vocabulary(model::test::tiny_onevision_config()), onevision},
+          {toy_vocabulary(model::test::tiny_qwen_config()), qwen}};
+}
+
+}  // namespace
+
+TEST_CASE("law 1 with tiles and pictures of any size: 1 and 3 ranks give the same run") {
+  for (const Family& family : families()) {
+    CAPTURE(model::family_name(family.config.family));
+    TempDir dir;
+    pack(dir, family.pictures);
+    write_directory(dir / "hf", family.config);
+    const Recipe recipe = recipe_of(dir);
+    const Outcome one = run_threads(recipe, dir / "one", 1),
+                  three = run_threads(recipe, dir / "three", 3);
+    REQUIRE(one.records.size() == 3);
+    CHECK(one.records[2].loss < one.records[0].loss);
+    CHECK(one.records[0].mfu > 0);
+    CHECK(weight_difference(one, three) < 1e-9);
+    for (size_t i = 0; i < 3; ++i)
+      CHECK(three.records[i].loss == doctest::Approx(one.records[i].loss).epsilon(1e-10));
+  }
+}
+
+TEST_CASE("law 2 with tiles and pictures of any size: stopped and resumed is bit-equal") {
+  for (const Family& family : families()) {
+    CAPTURE(model::family_name(family.config.family));
+    TempDir dir;
+    pack(dir, family.pictures);
+    write_directory(dir / "hf", family.config);
+    const Recipe recipe = recipe_of(dir);
+    const Outcome whole = run_threads(recipe, dir / "whole", 1);
+    run_threads(recipe, dir / "stopped", 1, {.stop_after = 2});
+    CHECK(same_bits(whole, run_threads(recipe, dir / "stopped", 1)));
+  }
+}
+
+TEST_CASE("C13: pictures packed for another model are refused in one line that says how to pack") {
+  const auto refusal = [](const model::LlavaConfig& config,
+                          void (*pictures)(data::PictureOptions&)) {
+    TempDir dir;
+    pack(dir, pictures);
+    write_directory(dir / "hf", config);
+    const Recipe recipe = recipe_of(dir);
+    return mm::test::message_of<Error>([&] { run_threads(recipe, dir / "run", 1); });
+  };
+  const auto all = families();
+  const auto contains = [](const std::string& text, const std::string& part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+    CHECK(text.find('\n') == std::string::npos);
+  };
+  contains(refusal(all[0].config, [](data::PictureOptions&) {}),
+           "was packed with --geometry crop --side 8 --patch 4; a model of family llava_next reads "
+           "--geometry anyres --side 8 --patch 4 --grids 1x2,2x1,2x2,3x1,1x3");
+  contains(refusal(all[0].config, qwen), "--geometry qwen --patch 4 --merge 2; a model");
+  contains(refusal(all[1].config, anyres), "--max-grid-tiles 1");
+  contains(refusal(all[2].config, anyres),
+           "a model of family qwen2_5_vl reads --geometry qwen --patch 4 --merge 2");
+  contains(refusal(all[0].config,
+                   [](data::PictureOptions& p) { p.geometry = "anyres", p.grids = "1x2,2x1"; }),
+           "--grids 1x2,2x1; a model");
+  contains(refusal(toy_vocabulary(model::test::tiny_config()), anyres), "geometry anyres");
+}
