@@ -1,13 +1,59 @@
-#include "lib/optim/adamw.h"
-
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_fused_adamw.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "kernels/adamw.h"
 #include "lib/base/error.h"
+#include "lib/optim/adamw.h"
 
 namespace mm::optim {
+namespace {
+
+// Elements that one task updates.
+constexpr int64_t kGrain = 1 << 15;
+
+template <typename A, typename C>
+void update_flat(const kernels::AdamWArrays<A, C>& p, int64_t count,
+                 const kernels::AdamWStep& step) {
+  const auto constants = kernels::adamw_constants<A>(step);
+  at::parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
+    kernels::adamw<A, C>(end - begin,
+                         {.grad = p.grad + begin,
+                          .master = p.master + begin,
+                          .exp_avg = p.exp_avg + begin,
+                          .exp_avg_sq = p.exp_avg_sq + begin,
+                          .copy = p.copy == nullptr ? nullptr : p.copy + begin},
+                         constants);
+  });
+}
+
+template <typename A, typename C>
+kernels::AdamWArrays<A, C> arrays(const AdamW::Run& run, size_t i, void* copy) {
+  const auto at = [i](const std::vector<at::Tensor>& list) {
+    return static_cast<A*>(list[i].mutable_data_ptr());
+  };
+  return {at(run.grads), at(run.masters), at(run.exp_avgs), at(run.exp_avg_sqs),
+          static_cast<C*>(copy)};
+}
+
+// One parameter and its compute copy, which is written in the same pass where its dtype allows.
+void update_one(const AdamW::Run& run, size_t i, const at::Tensor& compute,
+                const kernels::AdamWStep& step) {
+  const at::Tensor& master = run.masters[i];
+  const int64_t count = master.numel();
+  const bool shared = compute.is_alias_of(master);
+  if (master.scalar_type() == at::kDouble) {
+    update_flat(arrays<double, double>(run, i, nullptr), count, step);
+  } else if (!shared && compute.scalar_type() == at::kBFloat16) {
+    update_flat(arrays<float, kernels::Bf16>(run, i, compute.data_ptr()), count, step);
+    return;
+  } else {
+    update_flat(arrays<float, float>(run, i, nullptr), count, step);
+  }
+  if (!shared) compute.detach().copy_(master);
+}
+
+}  // namespace
 
 AdamW::AdamW(ParamStore& params, const FlatGradSink& grads, const AdamWOptions& options)
     : params_(params),
@@ -27,6 +73,7 @@ AdamW::AdamW(ParamStore& params, const FlatGradSink& grads, const AdamWOptions& 
       exp_avg_sq_[row] = exp_avg_sq.narrow(0, bucket.starts[i], grad.numel()).view(grad.sizes());
       if (grad.numel() == 0) continue;
       Run& run = run_of(bucket.part, params.model().params[row].decay);
+      run.ids.push_back(id);
       run.masters.push_back(master);
       run.grads.push_back(grad);
       run.exp_avgs.push_back(exp_avg_[row]);
@@ -43,8 +90,13 @@ AdamW::Run& AdamW::run_of(model::Part part, bool decay) {
   for (Run& run : runs_) {
     if (run.part == part && run.decay == decay) return run;
   }
-  return runs_.emplace_back(Run{
-      .part = part, .decay = decay, .masters = {}, .grads = {}, .exp_avgs = {}, .exp_avg_sqs = {}});
+  return runs_.emplace_back(Run{.part = part,
+                                .decay = decay,
+                                .ids = {},
+                                .masters = {},
+                                .grads = {},
+                                .exp_avgs = {},
+                                .exp_avg_sqs = {}});
 }
 
 void AdamW::update(const std::map<model::Part, double>& rates) {
@@ -54,15 +106,15 @@ void AdamW::update(const std::map<model::Part, double>& rates) {
              model::part_name(run.part));
   }
   ++update_count_;
-  const at::Tensor count = at::full({}, static_cast<double>(update_count_), at::kFloat);
-  for (Run& run : runs_) {
-    const std::vector<at::Tensor> counts(run.masters.size(), count);
-    at::_fused_adamw_(run.masters, run.grads, run.exp_avgs, run.exp_avg_sqs, /*max_exp_avg_sqs=*/{},
-                      counts, rates.at(run.part), options_.beta1, options_.beta2,
-                      run.decay ? options_.weight_decay : 0.0, options_.eps, /*amsgrad=*/false,
-                      /*maximize=*/false);
+  for (const Run& run : runs_) {
+    const kernels::AdamWStep step{.rate = rates.at(run.part),
+                                  .decay = run.decay ? options_.weight_decay : 0.0,
+                                  .beta1 = options_.beta1,
+                                  .beta2 = options_.beta2,
+                                  .eps = options_.eps,
+                                  .count = update_count_};
+    for (size_t i = 0; i < run.ids.size(); ++i) update_one(run, i, params_.get(run.ids[i]), step);
   }
-  params_.refresh_compute();
 }
 
 std::vector<Optimizer::Moment> AdamW::moments(model::ParamId id) const {

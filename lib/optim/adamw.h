@@ -17,7 +17,8 @@ struct AdamWOptions {
 };
 
 /// AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019) on the
-/// masters, as torch does it. Update t = 1, 2, ... with gradient g and rate lr:
+/// masters, by kernels::adamw, which writes bf16 compute copies in the same pass. Update t = 1, 2,
+/// ... with gradient g and rate lr:
 ///   p <- p (1 - lr decay)
 ///   m <- m + (1 - beta1)(g - m),   v <- beta2 v + (1 - beta2) g^2
 ///   p <- p - lr / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
@@ -43,13 +44,15 @@ class AdamW final : public Optimizer {
   at::Tensor exp_avg(model::ParamId id) const { return exp_avg_.at(static_cast<size_t>(id)); }
   at::Tensor exp_avg_sq(model::ParamId id) const { return exp_avg_sq_.at(static_cast<size_t>(id)); }
 
- private:
-  /// What one fused call updates: equal rate and decay.
+  /// Parameters of equal rate and decay, row by row.
   struct Run {
     model::Part part;
     bool decay;
+    std::vector<model::ParamId> ids;
     std::vector<at::Tensor> masters, grads, exp_avgs, exp_avg_sqs;
   };
+
+ private:
   Run& run_of(model::Part part, bool decay);
 
   ParamStore& params_;

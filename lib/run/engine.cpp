@@ -3,29 +3,21 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
-#include <malloc.h>
 
 #include "lib/base/env.h"
 #include "lib/base/error.h"
+#include "lib/model/cpu_allocator.h"
 
 namespace mm::run {
 namespace {
 
-/// Keeps freed tensor memory in the process: a step asks for the same sizes again, and giving pages
-/// back to the kernel between steps costs their clearing each time. A user's own settings win.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  constexpr int kGiB = 1 << 30, kTopPad = 64 << 20;
-  if (!env::get("MALLOC_MMAP_THRESHOLD_")) mallopt(M_MMAP_THRESHOLD, kGiB);
-  if (!env::get("MALLOC_TRIM_THRESHOLD_")) mallopt(M_TRIM_THRESHOLD, kGiB);
-  if (!env::get("MALLOC_TOP_PAD_")) mallopt(M_TOP_PAD, kTopPad);
-#endif
-}
+/// Freed tensor memory that may wait for the next step.
+constexpr int64_t kMaxIdleBytes = int64_t{4} << 30;
 
 /// Before any tensor work: later threads inherit these. Denormals alone can make products 50 times
 /// slower.
 void prepare_process() {
-  keep_freed_memory();
+  model::install_cpu_allocator(kMaxIdleBytes);
   at::globalContext().setFlushDenormal(true);
   if (const auto threads = env::get_int("OMP_NUM_THREADS", 1, 4096))
     at::set_num_threads(static_cast<int>(*threads));
