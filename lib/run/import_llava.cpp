@@ -75,7 +75,10 @@ void map_lora(ImportContext& c) {
 void map_model(ImportContext& c) {
   const auto model = c.text("model_name_or_path");
   if (!model) {
-    c.leave_out("model.from", "the run names no model that is known here");
+    // Without the key a run would start from scratch; a directory that is not there is refused.
+    constexpr const char* kReason = "the run names no model that is known here";
+    c.draft.set("model.from", toml_word("MODEL"), kReason);
+    c.report.missing.push_back({"model.from", kReason});
     return;
   }
   std::string remark = "a directory";
