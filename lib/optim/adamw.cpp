@@ -1,10 +1,11 @@
+#include "lib/optim/adamw.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "kernels/adamw.h"
 #include "lib/base/error.h"
-#include "lib/optim/adamw.h"
 
 namespace mm::optim {
 namespace {
