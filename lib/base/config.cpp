@@ -18,21 +18,23 @@ using detail::ConfigNode;
 constexpr uint64_t kMaxRecipeBytes = uint64_t{16} << 20;
 
 // A table that is absent and gave no value stays absent, so that has() says the same when the text
-// is read again.
+// is read again. One that holds tables alone needs no header: theirs name it.
 void append_toml(const ConfigNode& node, const std::string& header, std::string& out) {
-  std::string own;
+  std::string own, below;
   for (const ConfigEntry& entry : node.entries) {
     if (entry.value) own += toml_key(entry.key) + " = " + *entry.value + "\n";
   }
-  if (!header.empty() && (node.table != nullptr || !own.empty())) {
+  for (const auto& child : node.children) {
+    const std::string name = toml_key(child->name);
+    append_toml(*child, header.empty() ? name : header + "." + name, below);
+  }
+  const bool present = node.element || !own.empty() || (node.table != nullptr && below.empty());
+  if (!header.empty() && present) {
     out += out.empty() ? "" : "\n";
     out += node.element ? "[[" + header + "]]\n" : "[" + header + "]\n";
   }
   out += own;
-  for (const auto& child : node.children) {
-    const std::string name = toml_key(child->name);
-    append_toml(*child, header.empty() ? name : header + "." + name, out);
-  }
+  if (!below.empty()) out += (out.empty() ? "" : "\n") + below;
 }
 
 void append_reference(const ConfigNode& node, std::set<std::string>& seen,

@@ -107,3 +107,17 @@ TEST_CASE("toml_text: numbers keep their type and value, strings are escaped, ke
   CHECK(mm::toml_key("a.b") == "\"a.b\"");
   CHECK(mm::toml_key("") == "\"\"");
 }
+
+TEST_CASE("to_toml: a table that is absent and holds tables alone gets no header") {
+  const auto resolve = [](const std::string& text) {
+    mm::ConfigDocument document = mm::ConfigDocument::parse(text, "x.toml");
+    mm::ConfigTable root = document.root();
+    root.table("outer").table("inner").get_int("a", {.def = 1});
+    root.get_int("b", {.def = 2});
+    root.finish();
+    return document.to_toml();
+  };
+  const std::string once = resolve("");
+  CHECK(once == "b = 2\n\n[outer.inner]\na = 1\n");
+  CHECK(resolve(once) == once);
+}
