@@ -132,6 +132,37 @@ TEST_CASE("convert: LLaVA's spellings become the published one") {
   CHECK(HfWeights::open(dir / "out").find("multi_modal_projector.linear_1.weight") != nullptr);
 }
 
+TEST_CASE("convert: LLaVA-NeXT, OneVision and Qwen2.5-VL there and back, from any spelling") {
+  const TempDir dir;
+  for (const std::string family : {"llava_next", "llava_onevision", "qwen2_5_vl"}) {
+    CAPTURE(family);
+    const fs::path in = fs::path(MM_TEST_DATA) / "oracles" / family;
+    convert(resolve_target(in), dir / (family + "-own"), {.to = kOwn});
+    convert(resolve_target(dir / (family + "-own")), dir / (family + "-out"), {});
+    check_equal_tensors(in, dir / (family + "-out"));
+    // The names that transformers has in memory.
+    fs::create_directories(dir / (family + "-memory"));
+    fs::copy_file(in / "config.json", dir / (family + "-memory") / "config.json");
+    const HfWeights weights = HfWeights::open(in);
+    std::vector<TensorSource> renamed;
+    std::vector<std::vector<std::byte>> kept;
+    for (const auto& [name, tensor] : weights.tensors()) {
+      const bool qwen_decoder = family == "qwen2_5_vl" && name.starts_with("model.");
+      const bool head = name.starts_with("lm_head");
+      kept.push_back(tensor.read());
+      renamed.push_back({.name = head           ? name
+                                 : qwen_decoder ? "model.language_model." + name.substr(6)
+                                                : "model." + name,
+                         .dtype = tensor.entry->dtype,
+                         .shape = tensor.entry->shape,
+                         .bytes = kept.back()});
+    }
+    write_safetensors(dir / (family + "-memory") / "model.safetensors", renamed);
+    convert(resolve_target(dir / (family + "-memory")), dir / (family + "-even"), {});
+    check_equal_tensors(in, dir / (family + "-even"));
+  }
+}
+
 TEST_CASE("C47: a tied model is exported with one table; a copy that differs is refused") {
   const TempDir dir;
   const auto table = floats({1, 2}), other = floats({1, 3});
