@@ -4,18 +4,35 @@
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/run/answer_sheet.h"
+#include "lib/run/run_comparison.h"
 #include "lib/run/run_report.h"
 
 namespace mm::mmtrain {
 
 namespace {
 struct Options {
-  std::string run, out, sheet;
+  std::vector<std::string> runs;
+  std::string out, sheet;
   size_t pictures = 18;
 };
 
+int compare(const Options& options) {
+  if (!options.sheet.empty())
+    throw UsageError("--sheet draws one run; {} are given", options.runs.size());
+  std::vector<run::RunReport> reports;
+  for (const std::string& run : options.runs) {
+    reports.push_back(run::load_report(run));
+    reports.back().title = run;
+  }
+  const std::filesystem::path out = options.out.empty() ? "comparison.html" : options.out;
+  write_file_atomic(out, run::render_comparison(reports));
+  fmt::print("{}\n", out.string());
+  return 0;
+}
+
 int report(const Options& options) {
-  const std::filesystem::path run = options.run;
+  if (options.runs.size() > 1) return compare(options);
+  const std::filesystem::path run = options.runs.front();
   const std::filesystem::path out =
       options.out.empty() ? run / "report.html" : std::filesystem::path(options.out);
   const run::RunReport report = run::load_report(run);
@@ -38,8 +55,9 @@ void add_report(CLI::App& app, Action& action) {
                                       "Writes RUN/report.html: one page with loss curves, held-out "
                                       "pictures, throughput and data wait.");
   auto options = std::make_shared<Options>();
-  verb->add_option("run", options->run, "run directory")->required();
-  verb->add_option("--out", options->out, "file to write (default: RUN/report.html)");
+  verb->add_option("run", options->runs, "run directory; several are compared")->required();
+  verb->add_option("--out", options->out,
+                   "file to write (default: RUN/report.html; of several runs: comparison.html)");
   verb->add_option("--sheet", options->sheet,
                    "also draw held-out pictures with the model's names as an SVG file");
   verb->add_option("--pictures", options->pictures, "pictures on the sheet")
@@ -48,6 +66,7 @@ void add_report(CLI::App& app, Action& action) {
   verb->footer(
       "Examples:\n"
       "  mmtrain report runs/quickstart\n"
+      "  mmtrain report runs/baseline runs/higher-lr --out comparison.html\n"
       "  mmtrain report runs/quickstart --out quickstart.html\n"
       "  mmtrain report runs/quickstart --sheet held-out.svg --pictures 12");
   verb->callback([options, &action] { action = [options] { return report(*options); }; });

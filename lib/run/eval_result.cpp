@@ -26,11 +26,13 @@ Json EvalResult::to_json() const {
                                 {"rank", p.outcome.rank + 1},
                                 {"picture", p.data_uri}});
   }
+  if (!tasks.empty()) json["tasks"] = tasks;
   return json;
 }
 
 EvalResult EvalResult::from_json(const Json& json) {
   EvalResult result{.data = json.value("data", ""), .step = json.value("step", int64_t{0})};
+  result.tasks = json.value("tasks", Json::object());
   const Json scores = json.value("scores", Json::object());
   for (const auto& [name, s] : scores.items()) {
     result.rows.push_back(
@@ -46,6 +48,25 @@ EvalResult EvalResult::from_json(const Json& json) {
          p.value("picture", "")});
   }
   return result;
+}
+
+std::string EvalResult::task_lines() const {
+  const auto line_of = [](const auto& self, const Json& figures) -> std::string {
+    std::string line;
+    for (const auto& [name, value] : figures.items()) {
+      if (value.is_object())
+        line += fmt::format("  {}:{}", name, self(self, value));
+      else if (value.is_number_float())
+        line += fmt::format("  {} {:.4f}", name, value.template get<double>());
+      else
+        line += fmt::format("  {} {}", name, value.dump());
+    }
+    return line;
+  };
+  std::string out;
+  for (const auto& [task, figures] : tasks.items())
+    out += fmt::format("{:<11}{}\n", task, line_of(line_of, figures));
+  return out;
 }
 
 std::string EvalResult::table(size_t limit) const {

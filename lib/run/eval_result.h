@@ -28,9 +28,12 @@ struct EvalResult {
   int64_t step = 0;           ///< of the checkpoint
   std::vector<EvalRow> rows;  ///< "trained" first, then the baselines
   std::vector<EvalPicture> pictures;
+  Json tasks = Json::object();  ///< figures of other tasks (task_scores.h), by their names
 
   Json to_json() const;
   static EvalResult from_json(const Json& json);
+  /// One line a task.
+  std::string task_lines() const;
   /// Text table: rows of scores in percent, then true name, model's name, right or wrong, for the
   /// first `limit` pictures.
   std::string table(size_t limit) const;

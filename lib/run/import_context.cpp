@@ -50,7 +50,7 @@ const ImportFlag* ImportContext::find(std::string_view key) const {
 
 void ImportContext::fail(std::string_view key, const std::string& expected) const {
   const ImportFlag* flag = find(key);
-  throw DataError("{}: {} {}: expected {}", origin, flag ? flag->flag : std::string(key),
+  throw DataError("{}: {} {}: expected {}", origin, escape_text(flag ? flag->flag : key, 80),
                   flag ? escape_text(flag->value(), 80) : "", expected);
 }
 

@@ -10,7 +10,7 @@ namespace mm::run {
 namespace {
 
 std::string shown(const ImportReport::Unmapped& u) {
-  return u.flag + (u.value.empty() ? "" : " " + escape_text(u.value, 80));
+  return escape_text(u.flag, 120) + (u.value.empty() ? "" : " " + escape_text(u.value, 80));
 }
 
 /// One line a reason, with all flags that it holds for.

@@ -1,65 +1,10 @@
 #include "lib/run/metrics.h"
 
-#include <fmt/format.h>
+#include "lib/base/error.h"
+#include "lib/base/log.h"
+#include "lib/run/prometheus_file.h"
 
 namespace mm::run {
-
-Json StepRecord::to_json() const {
-  Json json{{"step", step},
-            {"stage", stage},
-            {"epoch", epoch},
-            {"loss", loss},
-            {"grad_norm", grad_norm},
-            {"lr", Json::object()},
-            {"tokens", tokens},
-            {"targets", targets},
-            {"images", images},
-            {"samples", samples},
-            {"step_ms", step_ms},
-            {"data_wait_ms", data_wait_ms},
-            {"exposed_comm_ms", exposed_comm_ms},
-            {"tokens_s", tokens_s},
-            {"mfu", mfu},
-            {"mem_gib", memory_gib}};
-  for (const auto& [part, rate] : lr) json["lr"][part] = rate;
-  if (skipped) json["skipped"] = true;
-  return json;
-}
-
-StepRecord StepRecord::from_json(const Json& json) {
-  StepRecord r;
-  r.step = json.value("step", int64_t{0});
-  r.stage = json.value("stage", "");
-  r.epoch = json.value("epoch", uint64_t{0});
-  // A loss that was not a number is written as null.
-  const auto number = [&](const char* key) {
-    return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0.0;
-  };
-  r.loss = number("loss");
-  r.grad_norm = number("grad_norm");
-  const Json rates = json.value("lr", Json::object());
-  for (const auto& [part, rate] : rates.items()) r.lr[part] = rate.get<double>();
-  r.tokens = json.value("tokens", int64_t{0});
-  r.targets = json.value("targets", int64_t{0});
-  r.images = json.value("images", int64_t{0});
-  r.samples = json.value("samples", int64_t{0});
-  r.step_ms = number("step_ms");
-  r.data_wait_ms = number("data_wait_ms");
-  r.exposed_comm_ms = number("exposed_comm_ms");
-  r.tokens_s = number("tokens_s");
-  r.mfu = number("mfu");
-  r.memory_gib = number("mem_gib");
-  r.skipped = json.value("skipped", false);
-  return r;
-}
-
-std::string StepRecord::line() const {
-  return fmt::format(
-      "step {} {} loss {:.4f} grad_norm {:.3f} tokens_s {:.0f} mfu {:.3f} data_wait_ms {:.1f} "
-      "mem_gib {:.2f}{}",
-      step, stage, loss, grad_norm, tokens_s, mfu, data_wait_ms, memory_gib,
-      skipped ? " (skipped: no targets)" : "");
-}
 
 namespace {
 File open_log(const std::filesystem::path& path, int64_t resume_step) {
@@ -68,20 +13,27 @@ File open_log(const std::filesystem::path& path, int64_t resume_step) {
 }
 }  // namespace
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& run_directory, int64_t resume_step)
-    : jsonl_(open_log(run_directory / "metrics.jsonl", resume_step)),
-      tensorboard_(run_directory / "tb") {}
+MetricsWriter::MetricsWriter(const std::filesystem::path& run_directory, int64_t resume_step,
+                             const MetricSchedule& schedule)
+    : schedule_(schedule),
+      jsonl_(open_log(run_directory / "metrics.jsonl", resume_step)),
+      tensorboard_(run_directory / "tb"),
+      prometheus_(std::make_unique<PrometheusFile>(run_directory)) {}
+
+MetricsWriter::~MetricsWriter() {
+  try {
+    prometheus_->flush();
+  } catch (const Error& error) {
+    log::warn("run", error.what());
+  }
+}
 
 void MetricsWriter::write(const StepRecord& record) {
-  jsonl_.write(record.to_json().dump() + "\n");
-  tensorboard_.scalar("train/loss", record.loss, record.step);
-  tensorboard_.scalar("train/grad_norm", record.grad_norm, record.step);
-  for (const auto& [part, rate] : record.lr) tensorboard_.scalar("lr/" + part, rate, record.step);
-  tensorboard_.scalar("speed/tokens_s", record.tokens_s, record.step);
-  tensorboard_.scalar("speed/mfu", record.mfu, record.step);
-  tensorboard_.scalar("speed/step_ms", record.step_ms, record.step);
-  tensorboard_.scalar("speed/data_wait_ms", record.data_wait_ms, record.step);
-  tensorboard_.scalar("memory/peak_gib", record.memory_gib, record.step);
+  const StepRecord due = record.due(schedule_);
+  jsonl_.write(due.to_json().dump() + "\n");
+  for (const Metric& metric : metrics_of(due))
+    tensorboard_.scalar(metric.tag(), metric.value, due.step);
+  prometheus_->update(due);
 }
 
 std::vector<StepRecord> read_metrics(const std::filesystem::path& run_directory) {

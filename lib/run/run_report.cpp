@@ -3,30 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/html.h"
+#include "lib/run/report_page.h"
 #include "lib/run/svg_chart.h"
 
 namespace mm::run {
 namespace {
-
-constexpr const char* kStyle = R"css(
-:root{color-scheme:light dark;--fg:#1f2328;--bg:#fff;--line:#d1d9e0;--soft:#f6f8fa;--ok:#1a7f37;--bad:#d1242f}
-@media(prefers-color-scheme:dark){:root{--fg:#e6edf3;--bg:#0d1117;--line:#30363d;--soft:#161b22;--ok:#3fb950;--bad:#f85149}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:1000px;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid var(--line)}
-table{border-collapse:collapse}td,th{padding:.25rem .8rem;border-bottom:1px solid var(--line);text-align:right}
-td:first-child,th:first-child{text-align:left}
-svg{max-width:100%;height:auto;background:var(--soft);border-radius:6px;margin:.4rem 0;display:block}
-svg .grid{stroke:var(--line);stroke-width:.5}svg .tick{font-size:11px;fill:var(--fg)}svg .title{font-size:12px;font-weight:600;fill:var(--fg)}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:.6rem}
-.card{border:1px solid var(--line);border-radius:6px;padding:.5rem;font-size:.8rem;background:var(--soft);overflow-wrap:anywhere}
-.card img{display:block;width:72px;height:72px;margin:0 auto .3rem;image-rendering:auto;background:#fff;border-radius:4px}
-.right{border-left:4px solid var(--ok)}.wrong{border-left:4px solid var(--bad)}
-pre{background:var(--soft);padding:.8rem;border-radius:6px;overflow:auto;font-size:.8rem}
-)css";
 
 std::string score_table(const EvalResult& evaluation) {
   std::string out =
@@ -41,6 +28,15 @@ std::string score_table(const EvalResult& evaluation) {
         100 * s.recall_10);
   }
   return out + "</table>";
+}
+
+std::string scores(const EvalResult& evaluation) {
+  std::string out;
+  if (!evaluation.rows.empty())
+    out += "<h2>Held-out pictures: scores</h2>" + score_table(evaluation);
+  if (!evaluation.tasks.empty())
+    out += "<h2>Evaluation</h2><pre>" + html_escape(evaluation.task_lines()) + "</pre>";
+  return out;
 }
 
 std::string picture_cards(const EvalResult& evaluation) {
@@ -69,6 +65,31 @@ std::vector<Series> by_stage(const std::vector<StepRecord>& steps,
   return series;
 }
 
+/// One line a name of a table of figures, over all steps that have it.
+std::string split_chart(const std::vector<StepRecord>& steps, const char* title,
+                        std::map<std::string, double> StepRecord::*table) {
+  std::map<std::string, Series> lines;
+  for (const StepRecord& step : steps) {
+    for (const auto& [name, value] : step.*table) {
+      Series& line = lines[name];
+      line.name = name;
+      line.x.push_back(static_cast<double>(step.step));
+      line.y.push_back(value);
+    }
+  }
+  if (lines.size() < 2) return "";  // one line says what the whole says
+  Chart chart{.title = title, .x_label = "global step"};
+  for (auto& [name, line] : lines) chart.series.push_back(std::move(line));
+  return draw_svg(chart);
+}
+
+std::string split_charts(const std::vector<StepRecord>& steps) {
+  const std::string charts = split_chart(steps, "loss by modality", &StepRecord::loss_by) +
+                             split_chart(steps, "loss by source", &StepRecord::loss_by_source) +
+                             split_chart(steps, "gradient norm by part", &StepRecord::part_norms);
+  return charts.empty() ? "" : "<h2>By modality, source and part</h2>" + charts;
+}
+
 std::string charts(const std::vector<StepRecord>& steps) {
   const auto chart = [&](const char* title, const char* unit, double (*value)(const StepRecord&)) {
     return draw_svg({.title = title,
@@ -84,15 +105,18 @@ std::string charts(const std::vector<StepRecord>& steps) {
          chart("tokens per second", "", [](const StepRecord& s) { return s.tokens_s; }) +
          chart("model FLOPs utilisation (of the measured GEMM rate)", "",
                [](const StepRecord& s) { return s.mfu; }) +
-         chart("data wait, ms a step", "", [](const StepRecord& s) { return s.data_wait_ms; });
+         chart("data wait, ms a step", "", [](const StepRecord& s) { return s.data_wait_ms; }) +
+         split_charts(steps);
 }
 
 std::string totals(const std::vector<StepRecord>& steps) {
   double seconds = 0, wait = 0;
   int64_t tokens = 0, images = 0;
-  for (const StepRecord& s : steps)
+  for (const StepRecord& s : steps) {
+    if (std::isnan(s.step_ms)) continue;
     seconds += s.step_ms / 1e3, wait += s.data_wait_ms / 1e3, tokens += s.tokens,
         images += s.images;
+  }
   return fmt::format(
       "<p>{} steps, {:.1f} s of step time, {} tokens, {} pictures, {:.0f} tokens/s, data wait "
       "{:.2f} % of step time.</p>",
@@ -104,21 +128,16 @@ std::string totals(const std::vector<StepRecord>& steps) {
 }  // namespace
 
 std::string render_report(const RunReport& report) {
-  std::string page = fmt::format(
-      "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
-      "content='width=device-width'><title>{0}</title>"
-      "<style>{1}</style><h1>{0}</h1>",
-      html_escape(report.title), kStyle);
+  std::string page;
   if (!report.steps.empty()) page += totals(report.steps);
-  if (report.evaluation)
-    page += "<h2>Held-out pictures: scores</h2>" + score_table(*report.evaluation);
+  if (report.evaluation) page += scores(*report.evaluation);
   if (!report.steps.empty()) page += charts(report.steps);
-  if (report.evaluation)
+  if (report.evaluation && !report.evaluation->pictures.empty())
     page += "<h2>Held-out pictures: true name in bold, the model's below</h2>" +
             picture_cards(*report.evaluation);
   if (!report.recipe.empty())
     page += "<h2>Recipe</h2><pre>" + html_escape(report.recipe) + "</pre>";
-  return page + "</html>\n";
+  return report_page(report.title, page);
 }
 
 RunReport load_report(const std::filesystem::path& run_directory) {

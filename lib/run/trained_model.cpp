@@ -21,7 +21,8 @@ data::PictureLayout layout_of(const TrainedModel& trained) {
   return {.height = side,
           .width = side,
           .patches = static_cast<int32_t>(trained.config.patches_per_image()),
-          .image_token_id = static_cast<int32_t>(trained.config.image_token_index)};
+          .image_token_id = static_cast<int32_t>(trained.config.image_token_index),
+          .varied = trained.config.varied_pictures()};
 }
 
 std::string trimmed(const std::string& text) {
@@ -80,7 +81,16 @@ model::Batch prompt_batch(const TrainedModel& trained,
   return to_batch(batch, trained.config, at::kFloat, trained.norm);
 }
 
-data::Sample picture_prompt(const TrainedModel& trained, std::vector<uint8_t> pixels) {
+model::Batch whole_batch(const TrainedModel& trained,
+                         const std::vector<const data::Sample*>& samples) {
+  const data::PictureLayout layout = layout_of(trained);
+  data::MicroBatch batch = data::empty_micro_batch(layout);
+  for (const data::Sample* sample : samples) data::append_sample(*sample, 0, layout, batch);
+  return to_batch(batch, trained.config, at::kFloat, trained.norm);
+}
+
+data::Sample picture_prompt(const TrainedModel& trained, std::vector<uint8_t> pixels,
+                            const std::optional<data::PictureGrid>& grid) {
   const auto chat = text::find_template(trained.data.chat_template);
   if (!chat)
     throw DataError("{}: unknown chat template {}", (trained.run / "data.json").string(),
@@ -89,7 +99,8 @@ data::Sample picture_prompt(const TrainedModel& trained, std::vector<uint8_t> pi
   if (conversation.turns.back().role == text::Role::kAssistant) conversation.turns.pop_back();
   const auto rendered =
       text::render(conversation, *chat, *trained.tokenizer,
-                   {.image_tokens = static_cast<int32_t>(trained.config.patches_per_image()),
+                   {.image_tokens = grid ? grid->tokens
+                                         : static_cast<int32_t>(trained.config.patches_per_image()),
                     .prompt_only = true});
   if (!rendered) throw DataError("{}: {}", trained.run.string(), rendered.failure().message);
   data::Sample sample;
@@ -97,6 +108,7 @@ data::Sample picture_prompt(const TrainedModel& trained, std::vector<uint8_t> pi
   for (const text::ImageSpan& span : rendered->images)
     sample.text.image_begin.push_back(static_cast<uint32_t>(span.begin));
   sample.pixels = std::move(pixels);
+  if (grid) sample.grids = {*grid};
   return sample;
 }
 

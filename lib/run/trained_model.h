@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lib/data/dataset_manifest.h"
@@ -38,8 +39,14 @@ TrainedModel open_trained(const std::filesystem::path& run);
 model::Batch prompt_batch(const TrainedModel& trained,
                           const std::vector<const data::Sample*>& samples);
 
-/// The prompt of one prepared picture ([side, side, 3] u8) under the run's chat template.
-data::Sample picture_prompt(const TrainedModel& trained, std::vector<uint8_t> pixels);
+/// Whole samples with their targets as one micro-batch.
+model::Batch whole_batch(const TrainedModel& trained,
+                         const std::vector<const data::Sample*>& samples);
+
+/// The prompt of one prepared picture under the run's chat template: [side, side, 3] u8, or the
+/// tiles that `grid` says.
+data::Sample picture_prompt(const TrainedModel& trained, std::vector<uint8_t> pixels,
+                            const std::optional<data::PictureGrid>& grid = {});
 
 /// Greedy answers, as text, one a sample.
 std::vector<std::string> answer(const TrainedModel& trained, const model::ParamView& params,

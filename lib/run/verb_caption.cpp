@@ -2,15 +2,32 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/data/picture_packer.h"
 #include "lib/image/prepare.h"
+#include "lib/image/tiling.h"
 #include "lib/run/engine.h"
 #include "lib/run/trained_model.h"
 
 namespace mm::run {
 namespace {
 
+/// A picture of several tiles, or of a size of its own, as its data set was packed.
+data::Sample read_varied(const TrainedModel& trained, const std::string& path,
+                         const std::string& bytes) {
+  const data::PictureOptions options = data::picture_options_from(
+      trained.data.options.value("pictures", Json::object()), (trained.run / "data.json").string());
+  const auto decoded = image::decode(image::as_bytes(bytes), data::decode_options_of(options));
+  if (!decoded) throw DataError("{}: {}", path, decoded.failure().message);
+  const image::Preparation preparation = data::preparation_of(options);
+  const image::Image tiles = image::prepare_tiles(decoded->image, preparation);
+  const data::PictureGrid grid =
+      data::grid_from(image::shape_of({decoded->image.width, decoded->image.height}, preparation));
+  return picture_prompt(trained, {tiles.rgb.begin(), tiles.rgb.end()}, grid);
+}
+
 data::Sample read_picture(const TrainedModel& trained, const std::string& path) {
   const std::string bytes = read_file(path, uint64_t{1} << 30);
+  if (trained.config.varied_pictures()) return read_varied(trained, path, bytes);
   const auto geometry = image::geometry_from_name(trained.data.pictures.geometry);
   const auto filter = image::filter_from_name(trained.data.pictures.filter);
   if (!geometry || !filter)

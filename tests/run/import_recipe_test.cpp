@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <random>
 #include <set>
 
 #include "lib/base/error.h"
@@ -284,4 +285,22 @@ TEST_CASE("import_recipe: text of a script cannot leave its comment or its strin
   const Recipe recipe = read_back(imported);
   CHECK(recipe.seed == 0);
   CHECK(recipe.stages[0].name == "finetune");
+}
+
+TEST_CASE("import_recipe: a damaged script is imported or refused in one line") {
+  for (const char* name : {"lora.sh", "next.sh", "megatron_pretrain.sh"}) {
+    const std::string text = mm::read_file(import_folder() / name);
+    std::minstd_rand draw(7);
+    for (int i = 0; i < 300; ++i) {
+      std::string damaged = text;
+      for (int k = 0; k < 4; ++k)
+        damaged[draw() % damaged.size()] = "\"'$({)}\\ \n-=0x\xff"[draw() % 15];
+      try {
+        const ImportedRecipe imported = import_script(damaged, import_folder() / name, {});
+        CHECK(imported.toml.find("[[stage]]") != std::string::npos);
+      } catch (const mm::Error& error) {
+        CHECK(std::string_view(error.what()).find('\n') == std::string_view::npos);
+      }
+    }
+  }
 }

@@ -90,3 +90,47 @@ TEST_CASE("TensorboardWriter: frames carry length and masked checksums") {
   }
   CHECK(frames == 2);
 }
+
+TEST_CASE("StepRecord: groups are written in the steps that are due, the rest in every one") {
+  StepRecord full = record(10);
+  full.part_norms = {{"vision", 3}, {"language", 4}};
+  full.loss_by = {{"picture", 1.25}, {"text", 2.5}};
+  full.loss_by_source = {{"noto", 1.5}};
+  full.activations = {{"layer 0", {0.5, 2}}};
+  full.step_ms = 5, full.tokens_s = 100, full.memory_gib = 0.5, full.cpu_use = 1.5;
+  const MetricSchedule schedule{
+      .parts = 2, .sources = 3, .activations = 10, .speed = 5, .memory = 0, .devices = 4};
+  const mm::Json json = full.due(schedule).to_json();
+  CHECK(json["vision_text_ratio"] == 0.75);
+  CHECK(json["grad_norm_parts"]["vision"] == 3);
+  CHECK(json["activations"]["layer 0"]["variance"] == 2);
+  CHECK(json["step_ms"] == 5);
+  CHECK(json["loss"] == 1.5);
+  for (const char* absent : {"loss_by", "loss_by_source", "mem_gib", "cpu_use", "mfu"})
+    CHECK(!json.contains(absent));
+  full.step = 12;
+  const mm::Json later = full.due(schedule).to_json();
+  CHECK(later["loss_by"]["text"] == 2.5);
+  CHECK(later["cpu_use"] == 1.5);
+  CHECK(!later.contains("step_ms"));
+  CHECK(StepRecord::from_json(full.to_json()).to_json() == full.to_json());
+}
+
+TEST_CASE("metrics.prom: the newest value of each figure, whole, with labels") {
+  Directory dir;
+  StepRecord r = record(7);
+  r.loss_by_source = {{"no\"to", 1.5}};
+  {
+    MetricsWriter writer(dir.path, 0);
+    writer.write(record(6));
+    writer.write(r);
+  }
+  const std::string text = mm::read_file(dir.path / "metrics.prom");
+  const std::string run = dir.path.filename().string();
+  CHECK(text.find("mmkit_step{run=\"" + run + "\"} 7\n") != std::string::npos);
+  CHECK(text.find("mmkit_tokens_total{run=\"" + run + "\"} 14\n") != std::string::npos);
+  CHECK(text.find("mmkit_train_loss{run=\"" + run + "\"} 1.5\n") != std::string::npos);
+  CHECK(text.find("source=\"no\\\"to\"") != std::string::npos);
+  CHECK(text.find("# TYPE mmkit_train_lr gauge") != std::string::npos);
+  CHECK(text.find("nan") == std::string::npos);
+}

@@ -1,8 +1,12 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "lib/base/error.h"
 #include "lib/ckpt/safetensors_writer.h"
+#include "lib/data/dataset.h"
+#include "lib/run/trained_model.h"
 #include "tests/base/temp_dir.h"
 #include "tests/data/toy_source.h"
 #include "tests/model/tiny_varied.h"
@@ -128,6 +132,34 @@ TEST_CASE("law 2 with tiles and pictures of any size: stopped and resumed is bit
     const Outcome whole = run_threads(recipe, dir / "whole", 1);
     run_threads(recipe, dir / "stopped", 1, {.stop_after = 2});
     CHECK(same_bits(whole, run_threads(recipe, dir / "stopped", 1)));
+  }
+}
+
+TEST_CASE("a trained run answers about its pictures: batched and one by one alike") {
+  for (const Family& family : families()) {
+    CAPTURE(model::family_name(family.config.family));
+    TempDir dir;
+    pack(dir, family.pictures);
+    write_directory(dir / "hf", family.config);
+    run_threads(recipe_of(dir), dir / "run", 1);
+    const TrainedModel trained = open_trained(dir / "run");
+    const auto set = data::Dataset::open(dir / "data");
+    std::vector<data::Sample> samples;
+    for (uint64_t row = 0; row < 3; ++row) samples.push_back(*set->read(row));
+    std::vector<const data::Sample*> together;
+    std::vector<std::string> apart;
+    for (const data::Sample& sample : samples) {
+      together.push_back(&sample);
+      apart.push_back(answer(trained, *trained.params, {&sample}, 4).front());
+      // The prompt that a picture of its own gets is the one that it was trained with.
+      const data::Sample prompt = picture_prompt(trained, sample.pixels, sample.grids.front());
+      const model::Batch stored = prompt_batch(trained, {&sample}),
+                         fresh = prompt_batch(trained, {&prompt});
+      CHECK(at::equal(stored.tokens, fresh.tokens));
+      CHECK(at::equal(stored.pixel_values, fresh.pixel_values));
+    }
+    CHECK(answer(trained, *trained.params, together, 4) == apart);
+    CHECK(std::ranges::any_of(apart, [](const std::string& text) { return !text.empty(); }));
   }
 }
 

@@ -1,0 +1,152 @@
+#include "lib/run/run_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "lib/base/html.h"
+#include "lib/run/report_page.h"
+#include "lib/run/svg_chart.h"
+
+namespace mm::run {
+namespace {
+
+using Value = double (*)(const StepRecord&);
+
+/// Mean over the last tenth of the steps, at least one, of those that have the figure.
+double late_mean(const std::vector<StepRecord>& steps, Value value) {
+  double sum = 0;
+  int64_t count = 0;
+  const size_t begin = steps.size() - std::min(steps.size(), steps.size() / 10 + 1);
+  for (size_t i = begin; i < steps.size(); ++i) {
+    const double figure = value(steps[i]);
+    if (std::isnan(figure) || steps[i].skipped) continue;
+    sum += figure;
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : kUnknown;
+}
+
+std::string cell(double value, int digits) {
+  return std::isnan(value) ? "" : fmt::format("{:.{}f}", value, digits);
+}
+
+std::string figures_table(std::span<const RunReport> runs) {
+  std::string out = "<table><tr><th></th>";
+  for (const RunReport& run : runs) out += fmt::format("<th>{}</th>", html_escape(run.title));
+  out += "</tr>";
+  const auto row = [&](const char* head, const auto& text_of) {
+    std::vector<std::string> cells;
+    for (const RunReport& run : runs) cells.push_back(text_of(run));
+    out += table_row(head, cells);
+  };
+  const auto late = [&](const char* head, int digits, Value value) {
+    row(head, [&](const RunReport& run) { return cell(late_mean(run.steps, value), digits); });
+  };
+  row("steps", [](const RunReport& run) { return std::to_string(run.steps.size()); });
+  row("last loss",
+      [](const RunReport& run) { return run.steps.empty() ? "" : cell(run.steps.back().loss, 4); });
+  late("loss, last tenth", 4, [](const StepRecord& s) { return s.loss; });
+  late("tokens/s", 0, [](const StepRecord& s) { return s.tokens_s; });
+  late("MFU", 3, [](const StepRecord& s) { return s.mfu; });
+  late("data wait, ms", 2, [](const StepRecord& s) { return s.data_wait_ms; });
+  late("memory, GiB", 2, [](const StepRecord& s) { return s.memory_gib; });
+  const auto score = [&](const char* head, double NameScore::*place) {
+    row(head, [&](const RunReport& run) {
+      if (!run.evaluation || run.evaluation->rows.empty()) return std::string();
+      return cell(100 * (run.evaluation->rows.front().score.*place), 1);
+    });
+  };
+  score("exact match, %", &NameScore::exact);
+  score("word F1, %", &NameScore::f1);
+  score("recall@1, %", &NameScore::recall_1);
+  return out + "</table>";
+}
+
+std::string curves(std::span<const RunReport> runs, const char* title, Value value) {
+  Chart chart{.title = title, .x_label = "global step"};
+  for (const RunReport& run : runs) {
+    Series line{.name = run.title};
+    for (const StepRecord& step : run.steps) {
+      if (step.skipped) continue;
+      line.x.push_back(static_cast<double>(step.step));
+      line.y.push_back(value(step));
+    }
+    chart.series.push_back(std::move(line));
+  }
+  return draw_svg(chart);
+}
+
+std::string differences_table(std::span<const RunReport> runs) {
+  std::vector<std::string> recipes;
+  for (const RunReport& run : runs) recipes.push_back(run.recipe);
+  const std::vector<RecipeDifference> differences = recipe_differences(recipes);
+  if (differences.empty()) return "<p>The recipes are the same.</p>";
+  std::string out = "<table>";
+  for (const RecipeDifference& one : differences) {
+    std::vector<std::string> cells;
+    for (const std::string& value : one.values) cells.push_back(html_escape(value));
+    out += table_row(one.key, cells);
+  }
+  return out + "</table>";
+}
+
+/// Keys of resolved TOML with their tables in front; of several [[stage]]s, numbered.
+std::vector<std::pair<std::string, std::string>> keys_of(const std::string& recipe) {
+  std::vector<std::pair<std::string, std::string>> keys;
+  std::map<std::string, int> arrays;
+  std::string table;
+  for (size_t begin = 0; begin < recipe.size();) {
+    const size_t end = std::min(recipe.find('\n', begin), recipe.size());
+    const std::string line = recipe.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with("[[")) {
+      const std::string name = line.substr(2, line.find(']') - 2);
+      table = fmt::format("{}.{}.", name, arrays[name]++);
+    } else if (line.starts_with("[")) {
+      const std::string name = line.substr(1, line.find(']') - 1);
+      const auto array = arrays.find(name.substr(0, name.find('.')));
+      table = array == arrays.end() ? name + "."
+                                    : fmt::format("{}.{}{}.", array->first, array->second - 1,
+                                                  name.substr(array->first.size()));
+    } else if (const size_t equals = line.find(" = "); equals != std::string::npos) {
+      const size_t from = line.find_first_not_of(' ');
+      keys.emplace_back(table + line.substr(from, equals - from), line.substr(equals + 3));
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::vector<RecipeDifference> recipe_differences(std::span<const std::string> recipes) {
+  std::vector<RecipeDifference> all;
+  std::map<std::string, size_t> row_of;
+  for (size_t i = 0; i < recipes.size(); ++i) {
+    for (const auto& [key, value] : keys_of(recipes[i])) {
+      const auto [row, is_new] = row_of.emplace(key, all.size());
+      if (is_new) all.push_back({key, std::vector<std::string>(recipes.size())});
+      all[row->second].values[i] = value;
+    }
+  }
+  std::erase_if(all, [](const RecipeDifference& d) {
+    return std::all_of(d.values.begin(), d.values.end(),
+                       [&](const std::string& value) { return value == d.values.front(); });
+  });
+  return all;
+}
+
+std::string render_comparison(std::span<const RunReport> runs) {
+  return report_page(
+      fmt::format("{} runs of mmkit", runs.size()),
+      figures_table(runs) + "<h2>Curves</h2>" +
+          curves(runs, "loss", [](const StepRecord& s) { return s.loss; }) +
+          curves(runs, "gradient norm before clipping",
+                 [](const StepRecord& s) { return s.grad_norm; }) +
+          curves(runs, "tokens per second", [](const StepRecord& s) { return s.tokens_s; }) +
+          "<h2>Recipe keys that differ</h2>" + differences_table(runs));
+}
+
+}  // namespace mm::run

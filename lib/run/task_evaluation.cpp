@@ -1,0 +1,106 @@
+#include "lib/run/task_evaluation.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/base/error.h"
+#include "lib/base/progress.h"
+#include "lib/run/eval_samples.h"
+#include "lib/score/retrieval.h"
+
+namespace mm::run {
+namespace {
+
+constexpr size_t kSamplesAtOnce = 16;  ///< of a forward pass, bounds its memory
+
+Json perplexity_json(const TrainedModel& trained, const EvalSamples& all) {
+  Progress progress(
+      {.label = "perplexity", .unit = "samples", .total = static_cast<int64_t>(all.size())});
+  double loss = 0;
+  int64_t targets = 0;
+  for (size_t begin = 0; begin < all.size(); begin += kSamplesAtOnce) {
+    std::vector<const data::Sample*> some;
+    for (size_t i = begin; i < std::min(all.size(), begin + kSamplesAtOnce); ++i)
+      some.push_back(&all.samples[i]);
+    const model::Batch batch = whole_batch(trained, some);
+    const model::SlotValues values = model::eager_forward(*trained.model, *trained.params, batch);
+    loss += values[static_cast<size_t>(trained.model->loss_slot)].item<double>();
+    for (const data::Sample* sample : some) targets += data::size_of(sample->text).targets;
+    progress.add(static_cast<int64_t>(some.size()));
+  }
+  progress.finish();
+  if (targets == 0) throw DataError("no target in {} samples; perplexity needs one", all.size());
+  const double mean = loss / static_cast<double>(targets);
+  return {{"samples", all.size()},
+          {"targets", targets},
+          {"loss", mean},
+          {"perplexity", std::exp(mean)}};
+}
+
+Json ranks_json(const score::Retrieval& r) {
+  return {{"recall_at_1", r.recall_1},
+          {"recall_at_5", r.recall_5},
+          {"recall_at_10", r.recall_10},
+          {"median_rank", r.median_rank},
+          {"mean_rank", r.mean_rank}};
+}
+
+Json retrieval_json(const TrainedModel& trained, const EvalSamples& all) {
+  Progress progress(
+      {.label = "retrieval", .unit = "pictures", .total = static_cast<int64_t>(all.size())});
+  std::vector<double> similarity;
+  for (const data::Sample& picture : all.samples) {
+    const std::vector<double> row = truth_scores(trained, *trained.params, all, picture);
+    similarity.insert(similarity.end(), row.begin(), row.end());
+    progress.add(1);
+  }
+  progress.finish();
+  const score::SimilarityTable table{.similarity = similarity, .pictures = all.size()};
+  return {{"samples", all.size()},
+          {"picture_to_text", ranks_json(score::picture_to_text(table))},
+          {"text_to_picture", ranks_json(score::text_to_picture(table))}};
+}
+
+std::vector<AnsweredSample> ask_all(const TrainedModel& trained, const EvalSamples& all,
+                                    int64_t max_new_tokens) {
+  std::vector<const data::Sample*> prompts;
+  for (const data::Sample& sample : all.samples) prompts.push_back(&sample);
+  const std::vector<std::string> answers =
+      answer(trained, *trained.params, prompts, max_new_tokens);
+  std::vector<AnsweredSample> answered;
+  for (size_t i = 0; i < all.size(); ++i)
+    answered.push_back({all.keys[i], all.prompts[i], all.truths[i], answers[i]});
+  return answered;
+}
+
+}  // namespace
+
+Json evaluate_tasks(const TrainedModel& trained, const data::Dataset& set,
+                    const TaskReferences& references, const TaskOptions& options) {
+  const EvalSamples all = read_eval_samples(trained, set, options.limit);
+  if (all.size() == 0) throw DataError("{}: no sample in it", set.directory().string());
+  std::vector<AnsweredSample> answered;
+  if (!options.answers.empty() ||
+      std::any_of(options.tasks.begin(), options.tasks.end(), needs_answers))
+    answered = ask_all(trained, all, options.max_new_tokens);
+  if (!options.answers.empty())
+    write_answers(options.answers, answered,
+                  fmt::format("{}-step{}", trained.run.filename().string(), trained.step));
+  Json figures = Json::object();
+  for (const EvalTask task : options.tasks) {
+    Json& place = figures[std::string(task_name(task))];
+    if (task == EvalTask::kPerplexity) {
+      place = perplexity_json(trained, all);
+    } else if (task == EvalTask::kRetrieval) {
+      check_one_picture(all, set);
+      place = retrieval_json(trained, all);
+    } else {
+      place = score_task(task, answered, references);
+    }
+  }
+  return figures;
+}
+
+}  // namespace mm::run
