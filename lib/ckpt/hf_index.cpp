@@ -15,7 +15,8 @@
 namespace mm::ckpt {
 namespace {
 
-constexpr std::array<std::string_view, 2> kBases = {"model", "diffusion_pytorch_model"};
+constexpr std::array<std::string_view, 3> kBases = {"model", "diffusion_pytorch_model",
+                                                    "adapter_model"};
 constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 28;
 
 using WeightMap = std::map<std::string, std::string>;

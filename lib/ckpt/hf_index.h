@@ -21,8 +21,9 @@ struct HfTensor {
 
 /// The weights of a Hugging Face directory as one map from name to tensor: `model.safetensors`, or
 /// the files that `model.safetensors.index.json` names, or the same with diffusers'
-/// `diffusion_pytorch_model`. Headers only are read. Names in the index stay inside the directory;
-/// links are followed. Movable; const members may be called from any thread.
+/// `diffusion_pytorch_model` or PEFT's `adapter_model`. Headers only are read. Names in the index
+/// stay inside the directory; links are followed. Movable; const members may be called from any
+/// thread.
 class HfWeights {
  public:
   /// Throws IoError, or DataError naming file and tensor: no weights found; a file of the index

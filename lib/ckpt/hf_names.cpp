@@ -73,4 +73,17 @@ std::optional<std::string> published_name(std::string_view model_type, std::stri
   return std::string(name);
 }
 
+std::string transformers_name(std::string_view published) {
+  std::string_view rest = published;
+  if (take_prefix(rest, "vision_tower.")) {
+    take_prefix(rest, "vision_model.");
+    return "model.vision_tower." + std::string(rest);
+  }
+  for (const std::string_view same : {"multi_modal_projector.", "image_newline", "visual."})
+    if (rest.starts_with(same)) return "model." + std::string(rest);
+  take_prefix(rest, "language_model.");
+  if (take_prefix(rest, "model.")) return "model.language_model." + std::string(rest);
+  return std::string(rest);
+}
+
 }  // namespace mm::ckpt

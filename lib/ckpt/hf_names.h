@@ -23,4 +23,9 @@ std::optional<std::string> published_qwen_vl_name(std::string_view name);
 /// are.
 std::optional<std::string> published_name(std::string_view model_type, std::string_view name);
 
+/// The way back: what transformers 5 calls the tensor of a published LLaVA or Qwen2.5-VL name
+/// inside its model: "model.vision_tower.encoder...", "model.visual...",
+/// "model.multi_modal_projector...", "model.language_model.layers...", "lm_head.weight".
+std::string transformers_name(std::string_view published);
+
 }  // namespace mm::ckpt

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/base/json.h"
 #include "lib/ckpt/find.h"
 #include "lib/ckpt/hf_index.h"
 
@@ -66,6 +68,19 @@ void add_newest(const std::filesystem::path& run_ckpt, Inspection& out) {
   add_checkpoint(found.path, found.manifest, out);
 }
 
+/// What an adapter is, in one line; its odd settings are for open_peft to refuse.
+void note_adapter(const std::filesystem::path& directory, Inspection& out) {
+  const std::filesystem::path path = directory / "adapter_config.json";
+  if (!std::filesystem::is_regular_file(path)) return;
+  const Json config = read_json_file(path);
+  const auto shown = [&](const char* key) {
+    return config.is_object() && config.contains(key) ? config.at(key).dump() : "absent";
+  };
+  out.notes.push_back(fmt::format("adapter {}: rank {}, alpha {}, modules {}, whole {}",
+                                  shown("peft_type"), shown("r"), shown("lora_alpha"),
+                                  shown("target_modules"), shown("modules_to_save")));
+}
+
 }  // namespace
 
 Inspection inspect(const Target& target) {
@@ -78,6 +93,7 @@ Inspection inspect(const Target& target) {
     const auto weights = HfWeights::open(target.path);
     for (const auto& file : weights.files()) add_file(*file, out);
     out.notes = weights.notes();
+    note_adapter(target.path, out);
   } else if (target.kind == TargetKind::kCheckpoint) {
     add_checkpoint(target.path, read_committed_manifest(target.path), out);
   } else {

@@ -1,8 +1,9 @@
 #include "lib/ckpt/weight_source.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
@@ -10,6 +11,7 @@
 #include "lib/ckpt/hf_index.h"
 #include "lib/ckpt/hf_names.h"
 #include "lib/ckpt/layout.h"
+#include "lib/ckpt/peft.h"
 #include "lib/ckpt/piece_reader.h"
 
 namespace fs = std::filesystem;
@@ -88,14 +90,26 @@ void sort_and_check(WeightSource& source, const std::string& origin) {
   if (is_tied(source.config)) drop_tied_head(source, origin);
 }
 
+TensorSource stream_of(const std::string& name, const HfTensor& tensor) {
+  return {.name = name,
+          .dtype = tensor.entry->dtype,
+          .shape = tensor.entry->shape,
+          .stream = [file = tensor.file, entry = tensor.entry](const ByteSink& sink) {
+            stream_entry(*file, *entry, sink);
+          }};
+}
+
 WeightSource from_hugging_face(const fs::path& directory) {
+  if (!fs::exists(directory / "config.json") && fs::exists(directory / "adapter_config.json"))
+    throw DataError("{}: an adapter without its model; use mmckpt merge BASE {} OUT",
+                    directory.string(), directory.string());
   const auto weights = std::make_shared<HfWeights>(HfWeights::open(directory));
   const fs::path config = directory / "config.json";
   WeightSource source{
       .config = parse_json(read_file(config, kMaxConfigBytes), config.string(), {.max_depth = 32}),
       .side_files = side_files_of(directory),
       .notes = weights->notes(),
-      .open_files = weights};
+      .open_files = {weights}};
   const std::string type = model_type_of(source.config);
   for (const auto& [stored, tensor] : weights->tensors()) {
     const auto name = published_name(type, stored);
@@ -103,16 +117,43 @@ WeightSource from_hugging_face(const fs::path& directory) {
       source.notes.push_back(stored + " dropped: computed, not learned");
       continue;
     }
-    source.tensors.push_back(
-        {.name = *name,
-         .dtype = tensor.entry->dtype,
-         .shape = tensor.entry->shape,
-         .stream = [file = tensor.file, entry = tensor.entry](const ByteSink& sink) {
-           stream_entry(*file, *entry, sink);
-         }});
+    source.tensors.push_back(stream_of(*name, tensor));
   }
   sort_and_check(source, directory.string());
   return source;
+}
+
+/// What mmtrain's resume contract says of adapters, vocabulary and training.
+void read_contract(WeightSource& source, const Json& state) {
+  const Json contract = state.value("contract", Json::object());
+  if (const auto lora = contract.find("lora"); lora != contract.end()) {
+    const Json rank = lora->value("rank", Json()), alpha = lora->value("alpha", Json());
+    if (!rank.is_number_integer() || rank < 1 || !alpha.is_number())
+      throw DataError("the checkpoint's contract has adapters without a rank or alpha");
+    source.low_rank = LowRank{rank.get<int64_t>(), alpha.get<double>()};
+  }
+  if (const Json from = contract.value("model.from", Json()); from.is_string())
+    source.base_model = from.get<std::string>();
+  for (const auto& [key, value] : contract.items()) {
+    if (!key.starts_with("stage.") || !key.ends_with(".train") || !value.is_array()) continue;
+    for (const Json& part : value)
+      if (part.is_string() && std::ranges::find(source.trained_parts, part.get<std::string>()) ==
+                                  source.trained_parts.end())
+        source.trained_parts.push_back(part.get<std::string>());
+  }
+}
+
+/// Rows that stand for ids, where the recipe filled the tables up: of the data set's tokenizer, or
+/// as many as the recipe added.
+uint64_t real_vocab_of(const Json& state, const fs::path& run) {
+  const Json contract = state.value("contract", Json::object());
+  const Json rows = contract.value("model.vocab", Json());
+  const fs::path data = run / "data.json";
+  if (!rows.is_array() || rows.size() != 2 || rows[1] == 1 || !fs::is_regular_file(data)) return 0;
+  const Json tokenizer = read_json_file(data).value("tokenizer", Json::object());
+  const Json ids = tokenizer.value("vocab_size", Json());
+  if (!ids.is_number_unsigned() || !rows[0].is_number_unsigned()) return 0;
+  return std::max(ids.get<uint64_t>(), rows[0].get<uint64_t>());
 }
 
 WeightSource from_checkpoint(const fs::path& directory, const Manifest& manifest) {
@@ -123,8 +164,10 @@ WeightSource from_checkpoint(const fs::path& directory, const Manifest& manifest
         "mmckpt convert wrote",
         directory.string());
   const auto reader = std::make_shared<PieceReader>(directory, manifest);
-  WeightSource source{.config = *config, .open_files = reader};
+  WeightSource source{.config = *config, .open_files = {reader}};
+  read_contract(source, manifest.state);
   const fs::path run = directory.parent_path().parent_path();
+  source.real_vocab = real_vocab_of(manifest.state, run);
   for (const char* name : {"tokenizer.model", "tokenizer.json"})
     if (fs::is_regular_file(run / name)) source.side_files.push_back(run / name);
   if (fs::is_directory(run / "hf")) {
@@ -145,7 +188,62 @@ WeightSource from_checkpoint(const fs::path& directory, const Manifest& manifest
   return source;
 }
 
+bool is_vocab_table(std::string_view name) {
+  return name.ends_with("embed_tokens.weight") || name.ends_with("lm_head.weight");
+}
+
+/// The first `rows` rows.
+TensorSource cut_rows(TensorSource tensor, uint64_t rows) {
+  const uint64_t keep = packed_bytes(tensor.dtype, tensor.shape).value() / tensor.shape[0] * rows;
+  tensor.shape[0] = rows;
+  tensor.stream = [keep, all = tensor.stream](const ByteSink& sink) {
+    uint64_t left = keep;
+    all([&](std::span<const std::byte> part) {
+      const auto take = static_cast<size_t>(std::min<uint64_t>(left, part.size()));
+      if (take > 0) sink(part.first(take));
+      left -= take;
+    });
+  };
+  return tensor;
+}
+
 }  // namespace
+
+void drop_filler_rows(WeightSource& source) {
+  if (source.real_vocab == 0) return;
+  const uint64_t rows = source.real_vocab;
+  for (TensorSource& tensor : source.tensors) {
+    if (!is_vocab_table(tensor.name) || tensor.shape.size() != 2 || tensor.shape[0] <= rows)
+      continue;
+    source.notes.push_back(fmt::format("{}: {} filler rows dropped, {} kept", tensor.name,
+                                       tensor.shape[0] - rows, rows));
+    tensor = cut_rows(std::move(tensor), rows);
+  }
+  Json& text = source.config.contains("text_config") ? source.config["text_config"] : source.config;
+  text["vocab_size"] = rows;
+}
+
+void add_adapter(WeightSource& source, const fs::path& directory) {
+  const PeftAdapter adapter = open_peft(directory, model_type_of(source.config));
+  if (source.low_rank)
+    throw DataError("{}: the model has adapters already; merge them first (--merge-lora)",
+                    directory.string());
+  for (const auto& [name, tensor] : adapter.tensors) {
+    if (is_low_rank_name(name)) {
+      source.tensors.push_back(stream_of(name, tensor));
+      continue;
+    }
+    const auto at = std::ranges::find(source.tensors, name, &TensorSource::name);
+    if (at == source.tensors.end() || at->shape != tensor.entry->shape)
+      throw DataError("{}: {} {} does not fit the model{}", directory.string(), name,
+                      shape_text(tensor.entry->shape),
+                      at == source.tensors.end() ? "" : ", which has " + shape_text(at->shape));
+    *at = stream_of(name, tensor);
+  }
+  source.low_rank = adapter.low_rank();
+  source.open_files.push_back(adapter.files);
+  std::ranges::sort(source.tensors, {}, &TensorSource::name);
+}
 
 WeightSource open_weights(const Target& target) {
   switch (target.kind) {

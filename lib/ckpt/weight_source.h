@@ -1,10 +1,12 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/base/json.h"
+#include "lib/ckpt/low_rank.h"
 #include "lib/ckpt/safetensors_writer.h"
 #include "lib/ckpt/target.h"
 
@@ -18,7 +20,11 @@ struct WeightSource {
   Json config;                                    ///< Hugging Face's config.json
   std::vector<std::filesystem::path> side_files;  ///< tokenizer, processor, generation settings
   std::vector<std::string> notes;                 ///< what was renamed, dropped or odd, for people
-  std::shared_ptr<const void> open_files;         ///< what the streams read from
+  std::vector<std::shared_ptr<const void>> open_files;  ///< what the streams read from
+  std::optional<LowRank> low_rank;  ///< of the pairs among the tensors, where there are some
+  std::string base_model;  ///< the Hugging Face directory that a run started from, or empty
+  std::vector<std::string> trained_parts;  ///< of a run: "vision", "projector", "language"
+  uint64_t real_vocab = 0;  ///< rows of the vocabulary tables without filling; 0: there is none
 };
 
 /// Opens a Hugging Face directory or one of our checkpoints (a run: its newest whole one). Names of
@@ -28,5 +34,14 @@ struct WeightSource {
 /// safetensors file (no config.json says what it is), two tensors for one name, a head that
 /// differs, or a checkpoint without the model's configuration.
 WeightSource open_weights(const Target& target);
+
+/// Adds the adapter in a PEFT directory to a model: its low-rank pairs as tensors beside their
+/// weights, its whole tensors in place of the model's. Throws as open_peft, and DataError for a
+/// tensor that the model lacks, another shape, or a model that has pairs already.
+void add_adapter(WeightSource& source, const std::filesystem::path& directory);
+
+/// Cuts the vocabulary tables back to WeightSource::real_vocab rows, config.json's sizes too (field
+/// case C49). Nothing to do when that is 0.
+void drop_filler_rows(WeightSource& source);
 
 }  // namespace mm::ckpt

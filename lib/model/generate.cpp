@@ -4,57 +4,59 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
-#include "lib/base/error.h"
+#include "lib/base/random.h"
+#include "lib/model/beam_search.h"
 #include "lib/model/cross_entropy.h"
-#include "lib/model/eager.h"
-#include "lib/model/kv_cache.h"
+#include "lib/model/decoder_pass.h"
 #include "lib/model/patch_layout.h"
 
 namespace mm::model {
 namespace {
 
-// Most likely token of each row of [n, vocab].
-std::vector<int64_t> choose(at::Tensor logits, const std::vector<int64_t>& banned) {
-  for (int64_t token : banned) {
-    if (token >= 0 && token < logits.size(1))
-      logits.select(1, token).fill_(-std::numeric_limits<float>::infinity());
-  }
-  const at::Tensor best = logits.argmax(1);
-  const int64_t* ids = best.const_data_ptr<int64_t>();
-  return {ids, ids + best.numel()};
-}
-
-/// Samples that still grow, with the token that each has just been given.
+/// Samples that still grow: row r of the pass is sample `of[r]`.
 struct Growing {
   std::vector<std::vector<int64_t>> results;
-  std::vector<bool> done;
-
-  bool any() const {
-    return !std::ranges::all_of(done, [](bool d) { return d; });
-  }
-
-  void take(const std::vector<int64_t>& tokens, const GenerateOptions& options) {
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      if (done[i]) continue;
-      if (std::ranges::find(options.stop_tokens, tokens[i]) != options.stop_tokens.end()) {
-        done[i] = true;
-        continue;
-      }
-      results[i].push_back(tokens[i]);
-      done[i] = static_cast<int64_t>(results[i].size()) >= options.max_new_tokens;
-    }
-  }
+  std::vector<int64_t> of;
 };
 
-int64_t longest_sample(const Batch& batch) {
-  int64_t longest = 0;
-  for (size_t i = 1; i < batch.cu_seqlens.size(); ++i) {
-    const int64_t length = batch.cu_seqlens[i] - batch.cu_seqlens[i - 1];
-    MM_CHECK(length > 0, "sample {} of the prompts is empty", i - 1);
-    longest = std::max(longest, length);
+/// Draws of sample i: token j is at index j.
+Philox draws_of(const GenerateOptions& options, int64_t sample) {
+  const auto i = static_cast<size_t>(sample);
+  const uint64_t id = options.sample_ids.empty() ? i : options.sample_ids.at(i);
+  return Philox(options.seed, "generate").child(id);
+}
+
+/// One token for each row; rows that go on, and their tokens.
+struct Taken {
+  std::vector<int64_t> rows, tokens;
+};
+
+Taken take(const at::Tensor& logits, Growing& growing, const GenerateOptions& options) {
+  const at::Tensor wide = logits.to(at::kFloat).contiguous();
+  const int64_t vocab = wide.size(1);
+  Taken taken;
+  std::vector<int64_t> of;
+  for (int64_t row = 0; row < wide.size(0); ++row) {
+    const int64_t sample = growing.of[row];
+    std::vector<int64_t>& result = growing.results[sample];
+    float* values = wide[row].data_ptr<float>();
+    for (const int64_t token : options.banned_tokens)
+      if (token >= 0 && token < vocab) values[token] = -std::numeric_limits<float>::infinity();
+    const double uniform =
+        options.sampling.temperature > 0 ? draws_of(options, sample).uniform(result.size()) : 0.0;
+    const int64_t token =
+        choose_token({values, static_cast<size_t>(vocab)}, options.sampling, uniform);
+    if (std::ranges::find(options.stop_tokens, token) != options.stop_tokens.end()) continue;
+    result.push_back(token);
+    if (static_cast<int64_t>(result.size()) >= options.max_new_tokens) continue;
+    taken.rows.push_back(row);
+    taken.tokens.push_back(token);
+    of.push_back(sample);
   }
-  return longest;
+  growing.of = std::move(of);
+  return taken;
 }
 
 }  // namespace
@@ -84,29 +86,18 @@ Batch continuation_batch(const std::vector<std::vector<int64_t>>& tokens,
   return batch;
 }
 
-std::vector<std::vector<int64_t>> generate_greedy(const Model& model, const ParamView& params,
-                                                  const Batch& prompts,
-                                                  const GenerateOptions& options) {
+std::vector<std::vector<int64_t>> generate(const Model& model, const ParamView& params,
+                                           const Batch& prompts, const GenerateOptions& options) {
   const auto samples = static_cast<int64_t>(prompts.cu_seqlens.size()) - 1;
-  Growing growing{std::vector<std::vector<int64_t>>(samples),
-                  std::vector<bool>(samples, options.max_new_tokens <= 0)};
-  KvCache cache(samples, longest_sample(prompts) + std::max<int64_t>(options.max_new_tokens, 0));
-  const auto pass = [&](const Batch& batch) {
-    const SlotValues slots = eager_forward(model, params, batch, &cache);
-    cache.advance(batch.cu_seqlens);
-    return choose(slots[model.logits_slot], options.banned_tokens);
-  };
-  if (!growing.any()) return growing.results;
-  std::vector<int64_t> last = pass(prompts);
-  growing.take(last, options);
-  // Positions go on behind the prompt's, which pictures may have shortened.
-  std::vector<int64_t> position = next_positions(prompts);
-  while (growing.any()) {
-    std::vector<std::vector<int64_t>> next;
-    for (int64_t token : last) next.push_back({token});
-    last = pass(continuation_batch(next, position, prompts));
-    for (int64_t& p : position) ++p;
-    growing.take(last, options);
+  Growing growing{std::vector<std::vector<int64_t>>(samples), std::vector<int64_t>(samples)};
+  if (options.max_new_tokens <= 0 || samples == 0) return growing.results;
+  DecoderPass pass(model, params, prompts, options.max_new_tokens);
+  if (options.beams > 1) return beam_search(pass, samples, options);
+  std::iota(growing.of.begin(), growing.of.end(), int64_t{0});
+  Taken taken = take(pass.start(), growing, options);
+  while (!taken.rows.empty()) {
+    if (taken.rows.size() < static_cast<size_t>(pass.rows())) pass.select(taken.rows);
+    taken = take(pass.next(taken.tokens), growing, options);
   }
   return growing.results;
 }

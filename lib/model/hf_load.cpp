@@ -8,6 +8,7 @@
 #include "lib/base/error.h"
 #include "lib/ckpt/hf_names.h"
 #include "lib/model/llava.h"
+#include "lib/model/vocab_rows.h"
 
 namespace mm::model {
 namespace {
@@ -50,6 +51,11 @@ void settle_tied_head(Sources& sources, Family family, const std::string& origin
   sources.erase(head);
 }
 
+bool has_fewer_rows(const Source& source, const std::vector<uint64_t>& shape) {
+  const std::vector<uint64_t>& stored = source.tensor->entry->shape;
+  return stored.size() == 2 && stored[1] == shape[1] && stored[0] > 0 && stored[0] < shape[0];
+}
+
 void refuse_missing(const Model& model, const Sources& sources, const std::string& origin) {
   std::string first;
   int count = 0;
@@ -89,7 +95,7 @@ at::Tensor to_tensor(const ckpt::SafetensorsFile& file, const ckpt::TensorEntry&
 
 std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig& config,
                                            const ckpt::HfWeights& weights,
-                                           const std::string& origin) {
+                                           const std::string& origin, bool new_rows) {
   Sources sources = rename_all(weights, config.family, origin);
   if (config.text.tied_head) settle_tied_head(sources, config.family, origin);
   refuse_missing(model, sources, origin);
@@ -97,7 +103,8 @@ std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig
   for (const ParamSpec& spec : model.params) {
     const Source& source = sources.at(spec.name);
     const std::vector<uint64_t> shape(spec.shape.begin(), spec.shape.end());
-    if (source.tensor->entry->shape != shape) {
+    const bool grows = new_rows && is_vocab_table(spec.name) && has_fewer_rows(source, shape);
+    if (!grows && source.tensor->entry->shape != shape) {
       throw DataError("{}: {} has shape {}, config.json asks for {}", origin, source.stored_name,
                       ckpt::shape_text(source.tensor->entry->shape), ckpt::shape_text(shape));
     }
@@ -106,6 +113,7 @@ std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig
       throw DataError("{}: {} holds {}, expected floating-point numbers", origin,
                       source.stored_name, ckpt::dtype_name(source.tensor->entry->dtype));
     }
+    if (grows) values.back() = grow_rows(values.back(), spec.shape[0]);
     sources.erase(spec.name);
   }
   if (!sources.empty()) {

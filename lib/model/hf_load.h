@@ -15,10 +15,11 @@ namespace mm::model {
 /// random: throws DataError, naming the directory and tensor, for a parameter without a tensor, a
 /// tensor without a parameter, two tensors for one parameter, another shape or another kind of
 /// number. Tied head (field case C47): with `config.text.tied_head` a stored lm_head must equal the
-/// embedding table, and is dropped.
+/// embedding table, and is dropped. With `new_rows` vocabulary tables with fewer rows than the
+/// model's grow (lib/model/vocab_rows.h).
 std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig& config,
                                            const ckpt::HfWeights& weights,
-                                           const std::string& origin);
+                                           const std::string& origin, bool new_rows = false);
 
 /// A model read from a Hugging Face directory: config.json and safetensors files.
 struct LoadedLlava {
