@@ -153,6 +153,33 @@ Json pictures_json(const PictureOptions& pictures) {
 
 }  // namespace
 
+PictureOptions picture_options_from(const Json& recorded, const std::string& origin) {
+  PictureOptions p;
+  const auto read = [&](const char* key, auto& value) {
+    if (recorded.contains(key)) recorded.at(key).get_to(value);
+  };
+  try {
+    read("side", p.side);
+    read("patch", p.patch);
+    read("merge", p.merge);
+    read("geometry", p.geometry);
+    read("filter", p.filter);
+    read("alpha", p.alpha);
+    read("orient", p.orient);
+    read("grids", p.grids);
+    read("max_grid_tiles", p.max_grid_tiles);
+    read("buckets", p.buckets);
+    read("min_tiles", p.min_tiles);
+    read("max_tiles", p.max_tiles);
+    read("thumbnail", p.thumbnail);
+    read("min_prepared_pixels", p.min_pixels);
+    read("max_prepared_pixels", p.max_pixels);
+  } catch (const Json::exception& error) {
+    throw DataError("{}: options.pictures: {}", origin, error.what());
+  }
+  return p;
+}
+
 void check(const PackOptions& options) {
   if (!options.text_only) check_pictures(options.pictures);
   if (!text::find_template(options.chat_template)) {

@@ -37,6 +37,10 @@ struct PictureOptions {
   image::Limits limits;                                       ///< of the source's header
 };
 
+/// The options of a packed set, from "pictures" of what its manifest records (canonical_options).
+/// Keys that are not there have their defaults; what cannot be read throws DataError with `origin`.
+PictureOptions picture_options_from(const Json& recorded, const std::string& origin);
+
 /// How lib/image prepares and decodes by these options. Throws UsageError naming the option that is
 /// impossible.
 image::Preparation preparation_of(const PictureOptions& pictures);

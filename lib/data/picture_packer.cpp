@@ -17,6 +17,8 @@ constexpr int32_t kMaxStoredSide = 65535;
 constexpr int32_t kMaxWebpSide = 16383;
 constexpr int32_t kMaxTiles = 255;
 
+}  // namespace
+
 PictureGrid grid_from(const image::PictureShape& shape) {
   return {.width = shape.tile.width,
           .height = shape.tile.height,
@@ -27,8 +29,6 @@ PictureGrid grid_from(const image::PictureShape& shape) {
           .original_width = shape.original.width,
           .original_height = shape.original.height};
 }
-
-}  // namespace
 
 PicturePacker::PicturePacker(const PictureOptions& options)
     : options_(options),

@@ -7,8 +7,12 @@
 #include "lib/data/pack_options.h"
 #include "lib/data/picture_grid.h"
 #include "lib/data/sample.h"
+#include "lib/image/tiling.h"
 
 namespace mm::data {
+
+/// The shape of a prepared picture as a sample keeps it.
+PictureGrid grid_from(const image::PictureShape& shape);
 
 /// A picture as it will stand in a shard.
 struct PackedPicture {
