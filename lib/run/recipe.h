@@ -113,6 +113,7 @@ struct Recipe {
   std::string memory_check = "refuse";  ///< "refuse", "warn", "off"
   int64_t loader_threads = 1, loader_prefetch = 4;
   int64_t loader_max_threads = 0, loader_max_prefetch = 0;  ///< 0: as they are
+  std::string loader_verify;                                ///< "every" or "first" read of a sample
   int64_t loader_memory_mib = 0;                            ///< of steps ahead; 0: no limit
   std::filesystem::path cache_dir;                          ///< empty: no cache on disk
   int64_t cache_bytes = 0, cache_memory_bytes = 0;          ///< budgets of a node

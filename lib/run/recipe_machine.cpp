@@ -110,6 +110,11 @@ void read_data_access(ConfigTable root, Recipe& recipe) {
                                       .max = 4096,
                                       .doc = "steps read ahead may grow to so many while steps "
                                              "are waited for; 0: they stay"});
+  recipe.loader_verify = loader.get_enum(
+      "verify", {.words = {"every", "first"},
+                 .def = "every",
+                 .doc = "when a sample's checksum is compared: at every read, or at its first read "
+                        "by this process (faster for raw pictures; damage of memory is not seen)"});
   recipe.loader_memory_mib =
       loader.get_int("memory_mib", {.def = 0,
                                     .min = 0,

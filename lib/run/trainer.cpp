@@ -39,6 +39,7 @@ Trainer::~Trainer() = default;
 void Trainer::open_data() {
   for (const StageRecipe& stage : recipe_.stages) {
     sets_.push_back(data::Dataset::open(stage.data));
+    if (recipe_.loader_verify == "first") sets_.back()->verify_reads(data::VerifyReads::kFirst);
     if (auto tiers = cache_tiers(recipe_); !tiers.empty())
       sets_.back()->use_cache({.tiers = std::move(tiers)});
   }
@@ -51,7 +52,7 @@ void Trainer::build() {
   model_ = std::make_unique<model::Model>(build_model(recipe_, config_));
   check_memory();
   params_ = std::make_unique<optim::ParamStore>(*model_, run_precision(recipe_),
-                                                parts_trained_from(recipe_, 0));
+                                                trained_from(recipe_, *model_, 0));
 }
 
 void Trainer::check_memory() const {
@@ -157,11 +158,8 @@ void Trainer::measure_machine() {
 std::unique_ptr<StageRun> Trainer::start_stage(size_t index, int64_t stage_step) {
   std::unique_ptr<StageRun> stage;
   all_or_none(*comm_.control, [&] {
-    const optim::PartFlags needed = parts_trained_from(recipe_, index);
     params_->set_trainable(std::vector<bool>(model_->params.size(), false));
-    for (size_t p = 0; p < needed.size(); ++p) {
-      if (!needed[p]) params_->drop_masters(static_cast<model::Part>(p));
-    }
+    params_->keep_masters(trained_from(recipe_, *model_, index));
     stage = std::make_unique<StageRun>(
         StageInputs{recipe_, index, config_, *params_, *sets_[index], comm_, stage_step});
     if (stage_step == 0 || !resumed_) return;
