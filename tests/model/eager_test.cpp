@@ -18,11 +18,13 @@ const std::vector<TinySample> kSamples{{1, {1, 12, 13, 14}}, {0, {1, 22, 23}}, {
 at::Tensor whole_graph_loss(const Model& model, const ParamView& params, const Batch& batch) {
   std::vector<at::Tensor> values(model.slots.size());
   for (const Block& block : model.blocks) {
-    const Segment& segment = std::get<Segment>(block.steps[0]);
-    std::vector<at::Tensor> in;
-    for (Slot slot : segment.in) in.push_back(values[slot]);
-    const auto out = segment.forward({params, batch}, in);
-    for (size_t i = 0; i < out.size(); ++i) values[segment.out[i]] = out[i];
+    for (const Step& step : block.steps) {
+      const Segment& segment = std::get<Segment>(step);
+      std::vector<at::Tensor> in;
+      for (Slot slot : segment.in) in.push_back(values[slot]);
+      const auto out = segment.forward({params, batch}, in);
+      for (size_t i = 0; i < out.size(); ++i) values[segment.out[i]] = out[i];
+    }
   }
   return values[model.loss_slot];
 }

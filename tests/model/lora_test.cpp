@@ -171,6 +171,9 @@ TEST_CASE("FLOPs: adapters add their products, a frozen base costs no weight gra
   const ModelFlops frozen =
       model_flops(model, sizes, std::vector<bool>(model.params.size(), false));
   CHECK(frozen.backward == 0);
-  // The first decoder layer's base gets no gradient at all, the second and the head that of inputs.
-  CHECK(low.backward == doctest::Approx(weights / 2 + head + 2 * attention + 2 * added));
+  // The first layer's attention gets no input gradient; its MLP, the second layer and the head do.
+  const double first_mlp =
+      10 * 6.0 * static_cast<double>(config.text.hidden * config.text.intermediate);
+  CHECK(low.backward ==
+        doctest::Approx(weights / 2 + first_mlp + head + 2 * attention + 2 * added));
 }
