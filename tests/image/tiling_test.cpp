@@ -202,7 +202,7 @@ TEST_CASE("scaled_grid: above 1.1 times the side of the most tiles a grid shrink
 }
 
 TEST_CASE("unpadded_grid: where a picture lies on the patches of its tiles") {
-  CHECK(unpadded_grid({100, 40}, 4, {3, 1}) == Box{0, 0, 12, 4});
+  CHECK(unpadded_grid({100, 40}, 4, {3, 1}) == Box{1, 0, 10, 4});
   CHECK(unpadded_grid({100, 20}, 4, {3, 1}) == Box{0, 1, 12, 2});
   CHECK(unpadded_grid({33, 90}, 4, {1, 2}) == Box{1, 0, 2, 8});
   CHECK(anyres_tokens({60, 60}, 4, {2, 2}, 2) == 16 + 5 * 6);

@@ -51,7 +51,8 @@ TEST_CASE("C10 C11: every template gives one begin token, labels equal to ids, a
   const auto tokenizer = testing::oracle_tokenizer(
       "bpe_llama3/tokenizer.json",
       {.extra_marks = {"<image>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>",
-                       "<|im_start|>", "<|im_end|>"}});
+                       "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|image_pad|>",
+                       "<|vision_end|>"}});
   const Conversation conversation{{{Role::kUser, "<image> one"},
                                    {Role::kAssistant, "two"},
                                    {Role::kUser, "three"},
