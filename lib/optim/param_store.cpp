@@ -22,52 +22,84 @@ int64_t aligned(int64_t elements) { return (elements + kAlign - 1) / kAlign * kA
 }  // namespace
 
 ParamStore::ParamStore(const model::Model& model, const Precision& precision,
-                       const PartFlags& masters)
+                       std::vector<bool> masters)
     : model_(model),
       precision_(precision),
+      has_master_(masters.empty() ? std::vector<bool>(model.params.size(), true)
+                                  : std::move(masters)),
       masters_(model.params.size()),
       computes_(model.params.size()),
       leaves_(model.params.size()) {
   MM_CHECK(precision.master == at::kFloat || precision.master == at::kDouble,
            "masters are fp32 or float64, not {}", c10::toString(precision.master));
+  MM_CHECK(has_master_.size() == model.params.size(), "{} flags for {} parameters",
+           has_master_.size(), model.params.size());
   for (const model::Part part :
        {model::Part::kVision, model::Part::kProjector, model::Part::kLanguage})
-    build_part(part, masters[static_cast<size_t>(part)]);
+    build_part(part);
   set_trainable(std::vector<bool>(model.params.size(), false));
 }
 
-void ParamStore::build_part(model::Part part, bool with_master) {
+void ParamStore::build_part(model::Part part) {
   const at::NoGradGuard no_grad;
   int64_t elements = 0;
   for (const model::ParamSpec& spec : model_.params) {
     if (spec.part == part) elements += aligned(c10::multiply_integers(spec.shape));
   }
-  const at::ScalarType compute = precision_.compute_of(part);
-  PartBuffer buffer{part, {}, at::zeros({elements}, compute)};
-  const bool shared = !with_master || precision_.master == compute;
-  buffer.master = shared ? buffer.compute : at::zeros({elements}, precision_.master);
-  set_views(buffer);
+  PartBuffer buffer{part, {}, at::zeros({elements}, precision_.compute_of(part))};
+  int64_t start = 0;
+  for (size_t i = 0; i < model_.params.size(); ++i) {
+    const model::ParamSpec& spec = model_.params[i];
+    if (spec.part != part) continue;
+    const int64_t length = c10::multiply_integers(spec.shape);
+    computes_[i] = buffer.compute.narrow(0, start, length).view(spec.shape);
+    start += aligned(length);
+  }
+  allocate_masters(buffer);
   parts_.push_back(std::move(buffer));
 }
 
-void ParamStore::set_views(const PartBuffer& buffer) {
+// One flat buffer for the part's parameters that have a master, in their order.
+void ParamStore::allocate_masters(PartBuffer& buffer) {
+  const bool shared = precision_.master == precision_.compute_of(buffer.part);
+  int64_t elements = 0;
+  buffer.whole = true;
+  for (size_t i = 0; i < model_.params.size(); ++i) {
+    const model::ParamSpec& spec = model_.params[i];
+    if (spec.part != buffer.part) continue;
+    buffer.whole &= has_master_[i];
+    if (has_master_[i]) elements += aligned(c10::multiply_integers(spec.shape));
+  }
+  buffer.master = shared ? buffer.compute : at::zeros({elements}, precision_.master);
   int64_t start = 0;
   for (size_t i = 0; i < model_.params.size(); ++i) {
     const model::ParamSpec& spec = model_.params[i];
     if (spec.part != buffer.part) continue;
+    masters_[i] = computes_[i];
+    if (shared || !has_master_[i]) continue;
     const int64_t length = c10::multiply_integers(spec.shape);
     masters_[i] = buffer.master.narrow(0, start, length).view(spec.shape);
-    computes_[i] = buffer.compute.narrow(0, start, length).view(spec.shape);
     start += aligned(length);
   }
 }
 
-void ParamStore::drop_masters(model::Part part) {
-  MM_CHECK(!part_trains(part), "{} trains and needs its masters", model::part_name(part));
+void ParamStore::keep_masters(const std::vector<bool>& kept) {
+  const at::NoGradGuard no_grad;
+  bool fewer = false;
+  for (size_t i = 0; i < has_master_.size(); ++i) {
+    MM_CHECK(kept.at(i) || !trainable_[i], "{} trains and needs its master", model_.params[i].name);
+    fewer |= has_master_[i] && !kept[i];
+    has_master_[i] = has_master_[i] && kept[i];
+  }
+  if (!fewer) return;
   for (PartBuffer& buffer : parts_) {
-    if (buffer.part != part) continue;
-    buffer.master = buffer.compute;
-    set_views(buffer);
+    const std::vector<at::Tensor> before = masters_;
+    allocate_masters(buffer);
+    for (size_t i = 0; i < masters_.size(); ++i) {
+      if (model_.params[i].part == buffer.part && has_master_[i] &&
+          !masters_[i].is_alias_of(before[i]))
+        masters_[i].copy_(before[i]);
+    }
   }
 }
 
@@ -102,8 +134,8 @@ void ParamStore::set_trainable(std::vector<bool> trainable) {
            model_.params.size());
   trainable_ = std::move(trainable);
   for (size_t i = 0; i < trainable_.size(); ++i) {
-    MM_CHECK(!trainable_[i] || masters_[i].scalar_type() == precision_.master,
-             "{} is to train but has no master", model_.params[i].name);
+    MM_CHECK(!trainable_[i] || has_master_[i], "{} is to train but has no master",
+             model_.params[i].name);
   }
   for (size_t i = 0; i < leaves_.size(); ++i) {
     leaves_[i] = computes_[i].detach();
@@ -136,8 +168,18 @@ bool ParamStore::part_trains(model::Part part) const {
 void ParamStore::refresh_compute(bool all) {
   const at::NoGradGuard no_grad;
   for (PartBuffer& buffer : parts_) {
-    if (buffer.master.is_same(buffer.compute)) continue;
-    if (all || part_trains(buffer.part)) buffer.compute.copy_(buffer.master);
+    if (all || part_trains(buffer.part)) refresh(buffer);
+  }
+}
+
+void ParamStore::refresh(PartBuffer& buffer) {
+  if (buffer.master.is_same(buffer.compute)) return;
+  if (buffer.whole) {
+    buffer.compute.copy_(buffer.master);
+    return;
+  }
+  for (size_t i = 0; i < masters_.size(); ++i) {
+    if (model_.params[i].part == buffer.part && has_master_[i]) computes_[i].copy_(masters_[i]);
   }
 }
 

@@ -26,21 +26,17 @@ struct Precision {
   }
 };
 
-/// One flag per model::Part.
-using PartFlags = std::array<bool, model::kPartCount>;
-inline constexpr PartFlags kAllParts = {true, true, true};
-
 /// Owns the parameters of a model: master weights in one flat buffer per part, and compute copies,
-/// which are the masters themselves when the dtypes agree. A part that is never trained has its
-/// compute copy alone: rounded once, 2 bytes a parameter in bf16. Pointers stay valid for the
+/// which are the masters themselves when the dtypes agree. A parameter that is never trained has
+/// its compute copy alone: rounded once, 2 bytes an element in bf16. Pointers stay valid for the
 /// store's life. One thread at a time; `get` may run on several between updates.
 class ParamStore final : public model::ParamView {
  public:
   /// `model` must outlive the store. All values are zero and all parameters frozen until told
   /// otherwise.
-  /// `masters`: the parts that have some; the others cannot be trained.
-  ParamStore(const model::Model& model, const Precision& precision,
-             const PartFlags& masters = kAllParts);
+  /// `masters`: one flag per parameter, whether it has one; those without cannot be trained. Empty:
+  /// all have.
+  ParamStore(const model::Model& model, const Precision& precision, std::vector<bool> masters = {});
 
   const model::Model& model() const { return model_; }
   const Precision& precision() const { return precision_; }
@@ -54,12 +50,12 @@ class ParamStore final : public model::ParamView {
   const std::vector<bool>& trainable() const { return trainable_; }
 
   at::Tensor get(model::ParamId id) const override { return leaves_.at(static_cast<size_t>(id)); }
-  /// The master in its own shape, a view that may be written; then call refresh_compute. A part
-  /// without masters: the compute copy, which is all there is of the value.
+  /// The master in its own shape, a view that may be written; then call refresh_compute. One
+  /// without: the compute copy, which is all there is of the value.
   at::Tensor master(model::ParamId id) const { return masters_.at(static_cast<size_t>(id)); }
-  /// Lets go of a part's masters: no later stage trains it. Handles stay valid. Throws
-  /// InternalError if it trains now.
-  void drop_masters(model::Part part);
+  /// Lets go of all masters but those flagged: no later stage trains the others. Handles stay
+  /// valid. Throws InternalError if one of them trains now.
+  void keep_masters(const std::vector<bool>& kept);
   /// Bytes of masters and compute copies.
   int64_t size_bytes() const;
   /// Copies `value` (any float dtype) to the master and its compute copy. Throws UsageError naming
@@ -74,15 +70,18 @@ class ParamStore final : public model::ParamView {
  private:
   struct PartBuffer {
     model::Part part;
-    at::Tensor master, compute;  ///< flat; the same tensor when the dtypes agree, or no master
+    at::Tensor master, compute;  ///< flat; the same tensor when the dtypes agree
+    bool whole = true;           ///< every parameter of the part has a master
   };
-  void build_part(model::Part part, bool with_master);
-  void set_views(const PartBuffer& buffer);
+  void build_part(model::Part part);
+  void allocate_masters(PartBuffer& buffer);
+  void refresh(PartBuffer& buffer);
   bool part_trains(model::Part part) const;
 
   const model::Model& model_;
   const Precision precision_;
   std::vector<PartBuffer> parts_;
+  std::vector<bool> has_master_;
   std::vector<at::Tensor> masters_, computes_, leaves_;
   std::vector<bool> trainable_;
 };

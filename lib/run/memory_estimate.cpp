@@ -33,8 +33,7 @@ void add_states(const MemoryInputs& in, MemoryEstimate& estimate) {
     const auto elements = static_cast<double>(c10::multiply_integers(spec.shape));
     const at::ScalarType compute = in.precision.compute_of(spec.part);
     estimate.weights += elements * bytes_of(compute);
-    if (in.masters[static_cast<size_t>(spec.part)] && compute != in.precision.master)
-      estimate.masters += elements * master;
+    if (in.masters[i] && compute != in.precision.master) estimate.masters += elements * master;
     if (!in.trainable[i]) continue;
     estimate.gradients += elements * master;
     estimate.moments += elements * master * in.moments;
@@ -113,12 +112,13 @@ StageMemory stage_memory(const StageMemoryInputs& in) {
     if (trainable[i]) build.buckets[0].params.push_back(static_cast<model::ParamId>(i));
   }
   const optim::Precision precision = run_precision(in.recipe);
+  const std::vector<bool> masters = trained_from(in.recipe, in.model, in.index);
   result.estimate =
       estimate_memory({.model = in.model,
                        .config = in.config,
                        .precision = precision,
                        .trainable = trainable,
-                       .masters = parts_trained_from(in.recipe, in.index),
+                       .masters = masters,
                        .moments = stage.optimizer == "lion" ? 1 : 2},
                       step::build_step(in.model, build), result.costliest.packs.at(0));
   return result;

@@ -37,8 +37,8 @@ struct MemoryInputs {
   const model::LlavaConfig& config;
   const optim::Precision& precision;
   const std::vector<bool>& trainable;
-  optim::PartFlags masters = optim::kAllParts;
-  int moments = 2;  ///< tensors of the optimizer a trained parameter has
+  const std::vector<bool>& masters;  ///< which parameters have one
+  int moments = 2;                   ///< tensors of the optimizer a trained parameter has
 };
 
 /// `program`: of the stage; `costliest`: data::PlanCursor::costliest()'s pack.

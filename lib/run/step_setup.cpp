@@ -34,13 +34,13 @@ bool counts_in_fp16(const optim::Precision& precision) {
   return false;
 }
 
-optim::PartFlags parts_trained_from(const Recipe& recipe, size_t first) {
-  optim::PartFlags flags{};
+std::vector<bool> trained_from(const Recipe& recipe, const model::Model& model, size_t first) {
+  std::vector<bool> trained(model.params.size(), false);
   for (size_t s = first; s < recipe.stages.size(); ++s) {
-    for (const std::string& part : recipe.stages[s].train)
-      flags[static_cast<size_t>(part_of(part))] = true;
+    const std::vector<bool> here = trainable_flags(model, recipe.stages[s].train);
+    for (size_t i = 0; i < trained.size(); ++i) trained[i] = trained[i] || here[i];
   }
-  return flags;
+  return trained;
 }
 
 data::PlanOptions plan_options(const Recipe& recipe, const StageRecipe& stage) {

@@ -14,8 +14,9 @@ optim::Precision run_precision(const Recipe& recipe);
 /// Whether some part counts in fp16: then the loss is scaled.
 bool counts_in_fp16(const optim::Precision& precision);
 
-/// The parts that stage `first` or a later one trains: those that need masters from there on.
-optim::PartFlags parts_trained_from(const Recipe& recipe, size_t first);
+/// One flag per parameter: whether stage `first` or a later one trains it. Those need masters from
+/// there on.
+std::vector<bool> trained_from(const Recipe& recipe, const model::Model& model, size_t first);
 
 /// How a stage's samples become steps: what trainer and check plan with.
 data::PlanOptions plan_options(const Recipe& recipe, const StageRecipe& stage);

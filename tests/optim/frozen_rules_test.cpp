@@ -40,7 +40,7 @@ TEST_CASE("C41: frozen weights beside trained ones of their part keep their bits
   const model::Model model = toy_model();
   for (const at::ScalarType compute : {at::kFloat, at::kBFloat16}) {
     for (const bool lion : {false, true}) {
-      ParamStore store(model, {.master = at::kFloat, .compute = compute}, {false, true, true});
+      ParamStore store(model, {.master = at::kFloat, .compute = compute}, flags());
       store.initialise(4);
       std::vector<at::Tensor> before;
       for (size_t i = 0; i < model.params.size(); ++i)

@@ -139,17 +139,19 @@ TEST_CASE("C36: all data ranks start with bit-equal copies") {
   });
 }
 
-TEST_CASE("a part without masters is drawn like one with, rounded once, and cannot train") {
+TEST_CASE("a parameter without a master is drawn like one with, rounded once, and cannot train") {
   const model::Model model = toy_model();
-  ParamStore whole(model, kBf16), lean(model, kBf16, {false, true, true});
+  std::vector<bool> masters(model.params.size(), true);
+  masters[kPatch] = masters[kEmbed] = false;
+  ParamStore whole(model, kBf16), lean(model, kBf16, masters);
   whole.initialise(3);
   lean.initialise(3);
   for (size_t i = 0; i < model.params.size(); ++i) {
     const auto id = static_cast<model::ParamId>(i);
     CHECK(lean.get(id).equal(whole.get(id)));
-    const bool vision = model.params[i].part == model::Part::kVision;
-    CHECK((lean.master(id).scalar_type() == (vision ? at::kBFloat16 : at::kFloat)));
-    CHECK(lean.master(id).is_alias_of(lean.get(id)) == vision);
+    CHECK((lean.master(id).scalar_type() == (masters[i] ? at::kFloat : at::kBFloat16)));
+    CHECK(lean.master(id).is_alias_of(lean.get(id)) == !masters[i]);
+    if (masters[i]) CHECK(lean.master(id).equal(whole.master(id)));
   }
   CHECK(lean.size_bytes() < whole.size_bytes());
   std::vector<bool> trainable(model.params.size(), false);
@@ -159,22 +161,30 @@ TEST_CASE("a part without masters is drawn like one with, rounded once, and cann
   CHECK(lean.get(kPatch)[0][0].item<double>() == 1.0);
 }
 
-TEST_CASE("masters that are dropped leave the compute copy and its handles as they were") {
+TEST_CASE("masters that are let go leave values and handles as they were, the others their bits") {
   const model::Model model = toy_model();
   ParamStore store(model, kBf16);
   store.initialise(3);
-  const at::Tensor handle = store.get(kPatch), before = handle.clone();
+  const at::Tensor handle = store.get(kPatch), before = handle.clone(),
+                   embed = store.master(kEmbed).clone();
   const int64_t bytes = store.size_bytes();
-  store.drop_masters(model::Part::kVision);
+  std::vector<bool> kept(model.params.size(), false);
+  kept[kEmbed] = kept[kProjector] = true;
+  store.keep_masters(kept);
   CHECK(store.size_bytes() < bytes);
   store.refresh_compute(/*all=*/true);
   CHECK(handle.equal(before));
   CHECK(store.get(kPatch).data_ptr() == handle.data_ptr());
   CHECK(store.master(kPatch).equal(before));
+  CHECK(store.master(kEmbed).equal(embed));
+  store.master(kEmbed).add_(1);
+  store.refresh_compute(/*all=*/true);
+  CHECK(store.get(kEmbed).equal(store.master(kEmbed).to(at::kBFloat16)));
+  CHECK(handle.equal(before));
   std::vector<bool> trainable(model.params.size(), false);
   trainable[kProjector] = true;
   store.set_trainable(trainable);
-  CHECK_THROWS_AS(store.drop_masters(model::Part::kProjector), InternalError);
+  CHECK_THROWS_AS(store.keep_masters(std::vector<bool>(model.params.size(), false)), InternalError);
 }
 
 TEST_CASE("parts may count in their own dtype beside fp32 masters") {
