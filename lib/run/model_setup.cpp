@@ -157,6 +157,10 @@ model::LlavaConfig configure_model(const Recipe& recipe,
   model::LlavaConfig config = recipe.model.from.empty()
                                   ? from_sizes(recipe, set)
                                   : model::read_llava_config(recipe.model.from / "config.json");
+  if (recipe.model.family != "llava" && recipe.model.family != model::family_name(config.family)) {
+    throw UsageError("model.family is {}, {} holds a model of family {}", recipe.model.family,
+                     recipe.model.from.string(), model::family_name(config.family));
+  }
   if (config.text.vocab < set.tokenizer.vocab_size ||
       config.image_token_index != set.tokenizer.image_token_id) {
     throw UsageError(

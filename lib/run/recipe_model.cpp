@@ -93,9 +93,14 @@ ModelRecipe::Normalise read_normalise(ConfigTable t) {
 ModelRecipe read_model(ConfigTable t) {
   ModelRecipe model;
   model.normalise = read_normalise(t);
-  model.family = t.get_enum("family", {.words = {"llava"}, .def = "llava", .doc = "model family"});
+  model.family = t.get_enum(
+      "family", {.words = {"llava", "llava_next", "llava_onevision", "qwen2_5_vl"},
+                 .def = "llava",
+                 .doc = "model family; other than llava only with from, whose config.json must say "
+                        "the same"});
   if (const auto from = t.find_path("from", {.must_exist = true,
-                                             .doc = "Hugging Face LLaVA directory to start from; "
+                                             .doc = "Hugging Face directory (LLaVA, LLaVA-NeXT, "
+                                                    "OneVision, Qwen2.5-VL) to start from; "
                                                     "its config.json then gives all sizes"})) {
     model.from = *from;
     for (const char* key : {"vision", "language"}) {
@@ -103,6 +108,9 @@ ModelRecipe read_model(ConfigTable t) {
     }
     return model;
   }
+  if (model.family != "llava")
+    t.fail("family", fmt::format("{} starts from a Hugging Face directory only; give model.from",
+                                 model.family));
   model.init = t.get_enum(
       "init", {.words = {"normal", "fan_in"},
                .def = "normal",

@@ -190,3 +190,18 @@ TEST_CASE("C13: pictures packed for another model are refused in one line that s
            "--grids 1x2,2x1; a model");
   contains(refusal(toy_vocabulary(model::test::tiny_config()), anyres), "geometry anyres");
 }
+
+TEST_CASE("model.family names the family of model.from, or is left out") {
+  TempDir dir;
+  pack(dir, anyres);
+  write_directory(dir / "hf", families()[0].config);
+  (void)recipe_of(dir);
+  const auto with = [&](const std::string& family) {
+    const Recipe recipe = read_recipe(dir / "recipe.toml", {"model.family=\"" + family + "\""});
+    return run_threads(recipe, dir / family, 1, {.stop_after = 1}).code;
+  };
+  CHECK(with("llava_next") == ExitCode::kSavedRunAgain);
+  const std::string refusal = mm::test::message_of<Error>([&] { with("qwen2_5_vl"); });
+  CHECK(refusal.find("model.family is qwen2_5_vl") != std::string::npos);
+  CHECK_THROWS_AS(tiny_recipe(dir.path(), {"model.family=\"llava_next\""}), UsageError);
+}
