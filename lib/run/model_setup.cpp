@@ -6,6 +6,8 @@
 #include "lib/base/error.h"
 #include "lib/health/cpu_features.h"
 #include "lib/model/llava.h"
+#include "lib/model/lora.h"
+#include "lib/model/vocab_rows.h"
 
 namespace mm::run {
 namespace {
@@ -126,6 +128,42 @@ model::LlavaConfig from_sizes(const Recipe& recipe, const data::DatasetManifest&
   return config;
 }
 
+/// Rows as the recipe wants them. The data set's ids must have a row each, and its image token must
+/// be the model's: a published model gets new rows only where the recipe says so.
+void settle_vocabulary(const Recipe& recipe, const data::DatasetManifest& set,
+                       model::LlavaConfig& config) {
+  const int64_t ids = set.tokenizer.vocab_size, image = set.tokenizer.image_token_id;
+  const int64_t published = config.text.vocab;
+  const int64_t rows = std::max(published, recipe.model.vocab_rows);
+  const std::string data = recipe.stages[0].data.string();
+  if (rows < ids) {
+    throw UsageError(
+        "model.from: {} has {} vocabulary rows{}, the data set {} has {} ids; pack with the "
+        "model's own tokenizer, or set model.vocab_rows = {} for new rows",
+        recipe.model.from.string(), published,
+        rows == published ? "" : fmt::format(" and model.vocab_rows is {}", rows), data, ids, ids);
+  }
+  // A new image token has a new row.
+  if (recipe.model.vocab_rows > published && image >= published) config.image_token_index = image;
+  if (config.image_token_index != image) {
+    throw UsageError(
+        "model.from: {} has image token {}, the data set {} has {}; pack with --image-token-id {}",
+        recipe.model.from.string(), config.image_token_index, data, image,
+        config.image_token_index);
+  }
+  config.text.vocab = model::filled_rows(rows, recipe.model.vocab_multiple);
+}
+
+model::LoraOptions lora_options(const LoraRecipe& recipe) {
+  model::LoraOptions options{.rank = recipe.rank, .alpha = recipe.alpha};
+  for (const model::Part part :
+       {model::Part::kVision, model::Part::kProjector, model::Part::kLanguage}) {
+    const auto targets = recipe.targets.find(model::part_name(part));
+    if (targets != recipe.targets.end()) options.targets[part] = targets->second;
+  }
+  return options;
+}
+
 bool ends_with_any(const std::string& name, std::initializer_list<const char*> suffixes) {
   return std::any_of(suffixes.begin(), suffixes.end(),
                      [&](const char* s) { return name.ends_with(s); });
@@ -161,14 +199,7 @@ model::LlavaConfig configure_model(const Recipe& recipe,
     throw UsageError("model.family is {}, {} holds a model of family {}", recipe.model.family,
                      recipe.model.from.string(), model::family_name(config.family));
   }
-  if (config.text.vocab < set.tokenizer.vocab_size ||
-      config.image_token_index != set.tokenizer.image_token_id) {
-    throw UsageError(
-        "model.from: {} has {} rows and image token {}, the data set {} has {} ids and image token "
-        "{}; pack with the model's own tokenizer and --image-token-id",
-        recipe.model.from.string(), config.text.vocab, config.image_token_index,
-        recipe.stages[0].data.string(), set.tokenizer.vocab_size, set.tokenizer.image_token_id);
-  }
+  settle_vocabulary(recipe, set, config);
   check_pictures(recipe, sets, config);
   model::check_config(config, recipe.path.string());
   return config;
@@ -181,6 +212,7 @@ model::Model build_model(const Recipe& recipe, const model::LlavaConfig& config)
     spec.init_std = recipe.model.init == "fan_in" ? fan_in_std(spec, config, recipe.model.init_std)
                                                   : recipe.model.init_std;
   }
+  if (recipe.lora.on()) model::add_lora(model, lora_options(recipe.lora));
   return model;
 }
 
@@ -188,8 +220,11 @@ std::vector<bool> trainable_flags(const model::Model& model,
                                   const std::vector<std::string>& parts) {
   // What no segment reads gets no gradient; left out here, it does not decay either.
   std::vector<bool> flags = model::params_in_use(model);
+  const std::vector<bool> adapters = model::adapter_params(model);
   for (size_t i = 0; i < flags.size(); ++i) {
     const char* part = model::part_name(model.params[i].part);
+    // Adapters freeze all else of their part.
+    if (model::has_adapters(model, model.params[i].part)) flags[i] = adapters[i];
     flags[i] = flags[i] && std::find(parts.begin(), parts.end(), part) != parts.end();
   }
   return flags;

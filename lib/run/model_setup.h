@@ -17,10 +17,11 @@ namespace mm::run {
 model::LlavaConfig configure_model(const Recipe& recipe,
                                    const std::vector<data::DatasetManifest>& sets);
 
-/// build_llava with the recipe's initial spread.
+/// build_llava with the recipe's initial spread and adapters.
 model::Model build_model(const Recipe& recipe, const model::LlavaConfig& config);
 
-/// One flag per parameter: its part is among `parts`, and some segment reads it.
+/// One flag per parameter: its part is among `parts`, and some segment reads it; of a part with
+/// adapters only these.
 std::vector<bool> trainable_flags(const model::Model& model, const std::vector<std::string>& parts);
 
 /// Dtype of forward and backward: "auto" is bf16 where the CPU multiplies it fast, else fp32.

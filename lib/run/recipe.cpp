@@ -65,6 +65,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
                    .doc = "run or checkpoint directory whose weights training starts from"}))
     recipe.init_from = *from;
   recipe.model = detail::read_model(root.table("model"));
+  recipe.lora = detail::read_lora(root.table("lora"));
   detail::read_machine(root, recipe);
   detail::read_data_access(root, recipe);
   recipe.metrics = detail::read_metric_schedule(root.table("metrics"));
@@ -89,6 +90,11 @@ Json resume_contract(const Recipe& r) {
              {v.hidden, v.layers, v.heads, v.mlp, v.patch, v.image_side, v.feature_layer}},
             {"model.language",
              {l.hidden, l.layers, l.heads, l.kv_heads, l.mlp, l.rope_theta, l.tied_head}}};
+  // Absent by default: states of before these keys go on.
+  if (r.lora.on())
+    json["lora"] = {{"rank", r.lora.rank}, {"alpha", r.lora.alpha}, {"targets", r.lora.targets}};
+  if (r.model.vocab_rows != 0 || r.model.vocab_multiple != 1)
+    json["model.vocab"] = {r.model.vocab_rows, r.model.vocab_multiple};
   for (size_t i = 0; i < r.stages.size(); ++i) {
     const StageRecipe& s = r.stages[i];
     const std::string prefix = fmt::format("stage.{}.", i);

@@ -32,8 +32,20 @@ struct ModelRecipe {
     double rope_theta = 10000;
     bool tied_head = false;
   } language;
+  int64_t vocab_rows = 0;  ///< rows of the vocabulary tables at least; 0: as many as there are ids
+  int64_t vocab_multiple = 1;   ///< rows are filled up to a multiple of this
   std::string init = "normal";  ///< "normal" (init_std everywhere), "fan_in"
   double init_std = 0.02;
+};
+
+/// [lora]: low-rank adapters of frozen linear layers (lib/model/lora.h).
+struct LoraRecipe {
+  int64_t rank = 0;  ///< 0: no adapters
+  double alpha = 0;
+  std::map<std::string, std::vector<std::string>> targets;  ///< by part; a part without is absent
+  std::filesystem::path from;  ///< adapter directory in PEFT's layout; empty: they start at zero
+
+  bool on() const { return rank > 0; }
 };
 
 /// The learning rate over a stage: warm-up, then constant, cosine or warm-up-stable-decay
@@ -96,6 +108,7 @@ struct Recipe {
   uint64_t seed = 0;
   std::filesystem::path init_from;  ///< run or checkpoint whose weights training starts from
   ModelRecipe model;
+  LoraRecipe lora;
   std::string compute;  ///< "auto" (bf16 where the CPU has it), "fp32", "bf16", "fp16", "float64"
   std::map<std::string, std::string> part_compute;  ///< parts that differ from `compute`
   double loss_scale = 65536;                        ///< fp16: to begin with

@@ -98,6 +98,19 @@ ModelRecipe read_model(ConfigTable t) {
                  .def = "llava",
                  .doc = "model family; other than llava only with from, whose config.json must say "
                         "the same"});
+  model.vocab_rows = t.get_int(
+      "vocab_rows", {.def = 0,
+                     .min = 0,
+                     .max = 1 << 26,
+                     .doc = "rows of the embedding table and the head at least; new rows start as "
+                            "the mean of the old ones. 0: as many as the tokenizer has ids, and no "
+                            "new rows for model.from"});
+  model.vocab_multiple = t.get_int(
+      "vocab_multiple",
+      {.def = 1,
+       .min = 1,
+       .max = 1 << 16,
+       .doc = "rows are filled up to a multiple of this; mmckpt convert cuts the filling off"});
   if (const auto from = t.find_path("from", {.must_exist = true,
                                              .doc = "Hugging Face directory (LLaVA, LLaVA-NeXT, "
                                                     "OneVision, Qwen2.5-VL) to start from; "

@@ -12,6 +12,7 @@ std::vector<RecipePath> recipe_paths(const Recipe& recipe) {
     if (!path.empty()) out.push_back({key, path, std::filesystem::exists(path, error)});
   };
   add("model.from", recipe.model.from);
+  add("lora.from", recipe.lora.from);
   add("init.from", recipe.init_from);
   for (size_t i = 0; i < recipe.stages.size(); ++i)
     add(fmt::format("stage.{}.data", i), recipe.stages[i].data);

@@ -11,6 +11,9 @@ namespace mm::run::detail {
 /// [model], with its sizes or the directory they come from.
 ModelRecipe read_model(ConfigTable table);
 
+/// [lora].
+LoraRecipe read_lora(ConfigTable table);
+
 /// [loss], or the table of that name in a stage; `def` is what it differs from.
 LossRecipe read_loss(ConfigTable table, const LossRecipe& def);
 

@@ -62,6 +62,7 @@ TrainedModel open_trained(const std::filesystem::path& run) {
                                                          std::vector<bool>(wanted.size(), false));
   trained.data =
       data::manifest_from_json(read_json_file(run / "data.json"), (run / "data.json").string());
+  trained.stop_tokens = {trained.config.text.eos_token};
   trained.norm = pixel_norm(recipe.model.normalise.mean, recipe.model.normalise.std);
   trained.tokenizer = text::load_tokenizer(run / trained.data.tokenizer.file.file);
   return trained;
@@ -116,7 +117,7 @@ std::vector<std::string> answer(const TrainedModel& trained, const model::ParamV
                                 const std::vector<const data::Sample*>& prompts,
                                 int64_t max_new_tokens) {
   model::GenerateOptions options{.max_new_tokens = max_new_tokens,
-                                 .stop_tokens = {trained.config.text.eos_token},
+                                 .stop_tokens = trained.stop_tokens,
                                  .banned_tokens = {trained.config.image_token_index}};
   std::vector<std::string> texts;
   constexpr size_t kAtOnce = 50;  // prompts a pass: bounds the key-value cache
@@ -125,7 +126,7 @@ std::vector<std::string> answer(const TrainedModel& trained, const model::ParamV
         prompts.begin() + static_cast<int64_t>(begin),
         prompts.begin() + static_cast<int64_t>(std::min(prompts.size(), begin + kAtOnce)));
     for (const std::vector<int64_t>& ids :
-         model::generate_greedy(*trained.model, params, prompt_batch(trained, some), options)) {
+         model::generate(*trained.model, params, prompt_batch(trained, some), options)) {
       texts.push_back(
           trimmed(trained.tokenizer->decode(std::vector<int32_t>(ids.begin(), ids.end()))));
     }

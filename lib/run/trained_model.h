@@ -25,7 +25,8 @@ struct TrainedModel {
   std::unique_ptr<model::SimpleParams> params;
   std::unique_ptr<text::Tokenizer> tokenizer;
   PixelNorm norm;
-  data::DatasetManifest data;  ///< of the pictures it was trained on: template, geometry
+  std::vector<int64_t> stop_tokens;  ///< end an answer
+  data::DatasetManifest data;        ///< of the pictures it was trained on: template, geometry
 
   /// The same model with its initial weights, as training found them.
   model::SimpleParams untrained() const;

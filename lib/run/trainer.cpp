@@ -7,14 +7,14 @@
 
 #include "lib/base/error.h"
 #include "lib/base/log.h"
-#include "lib/ckpt/hf_index.h"
 #include "lib/model/flops.h"
-#include "lib/model/hf_load.h"
 #include "lib/run/data_access.h"
 #include "lib/run/gemm_rate.h"
+#include "lib/run/hf_side_files.h"
 #include "lib/run/memory_estimate.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/run_snapshot.h"
+#include "lib/run/start_weights.h"
 #include "lib/run/step_setup.h"
 #include "lib/state/save_state.h"
 
@@ -115,15 +115,7 @@ void Trainer::restore() {
 }
 
 void Trainer::start_weights() {
-  params_->initialise(recipe_.seed);
-  if (!recipe_.model.from.empty()) {
-    const std::vector<at::Tensor> values = model::load_llava_weights(
-        *model_, config_, ckpt::HfWeights::open(recipe_.model.from), recipe_.model.from.string());
-    for (size_t i = 0; i < values.size(); ++i)
-      params_->set(static_cast<model::ParamId>(i), values[i]);
-  }
-  if (!recipe_.init_from.empty())
-    state::load_tensors(state::open_checkpoint(recipe_.init_from), weight_tensors(*params_));
+  fill_start_weights(recipe_, config_, *params_);
   params_->refresh_compute(/*all=*/true);
 }
 
@@ -143,6 +135,7 @@ void Trainer::prepare_directory() {
   const std::string& tokenizer = set->manifest().tokenizer.file.file;
   write_file_atomic(directory.path() / tokenizer, read_file(set->directory() / tokenizer));
   write_file_atomic(directory.path() / "data.json", data::to_json(set->manifest()).dump(2) + "\n");
+  write_hf_side_files(directory.path(), recipe_, config_, set->manifest());
 }
 
 void Trainer::measure_machine() {

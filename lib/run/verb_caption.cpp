@@ -6,14 +6,15 @@
 #include "lib/image/prepare.h"
 #include "lib/image/tiling.h"
 #include "lib/run/engine.h"
-#include "lib/run/trained_model.h"
+#include "lib/run/prompt_text.h"
+#include "lib/run/published_model.h"
 
 namespace mm::run {
 namespace {
 
 /// A picture of several tiles, or of a size of its own, as its data set was packed.
-data::Sample read_varied(const TrainedModel& trained, const std::string& path,
-                         const std::string& bytes) {
+PreparedPicture read_varied(const TrainedModel& trained, const std::string& path,
+                            const std::string& bytes) {
   const data::PictureOptions options = data::picture_options_from(
       trained.data.options.value("pictures", Json::object()), (trained.run / "data.json").string());
   const auto decoded = image::decode(image::as_bytes(bytes), data::decode_options_of(options));
@@ -22,10 +23,10 @@ data::Sample read_varied(const TrainedModel& trained, const std::string& path,
   const image::Image tiles = image::prepare_tiles(decoded->image, preparation);
   const data::PictureGrid grid =
       data::grid_from(image::shape_of({decoded->image.width, decoded->image.height}, preparation));
-  return picture_prompt(trained, {tiles.rgb.begin(), tiles.rgb.end()}, grid);
+  return {{tiles.rgb.begin(), tiles.rgb.end()}, grid};
 }
 
-data::Sample read_picture(const TrainedModel& trained, const std::string& path) {
+PreparedPicture read_picture(const TrainedModel& trained, const std::string& path) {
   const std::string bytes = read_file(path, uint64_t{1} << 30);
   if (trained.config.varied_pictures()) return read_varied(trained, path, bytes);
   const auto geometry = image::geometry_from_name(trained.data.pictures.geometry);
@@ -39,26 +40,52 @@ data::Sample read_picture(const TrainedModel& trained, const std::string& path) 
                               .side = static_cast<int32_t>(trained.config.vision.image_size),
                               .filter = *filter});
   if (!decoded) throw DataError("{}: {}", path, decoded.failure().message);
-  return picture_prompt(trained,
-                        std::vector<uint8_t>(decoded->image.rgb.begin(), decoded->image.rgb.end()));
+  return {{decoded->image.rgb.begin(), decoded->image.rgb.end()}, {}};
+}
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(" \n\t");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \n\t") - begin + 1);
+}
+
+model::GenerateOptions generate_options(const Json& options) {
+  return {.max_new_tokens = options.at("max_tokens"),
+          .sampling = {.temperature = options.at("temperature"),
+                       .top_p = options.at("top_p"),
+                       .top_k = options.at("top_k")},
+          .seed = options.at("seed"),
+          .beams = options.at("beams"),
+          .length_penalty = options.at("length_penalty")};
+}
+
+/// Without a prompt a run is asked as it was trained, a published model in words.
+data::Sample prompt_of(const TrainedModel& trained, const Json& options, const std::string& path) {
+  PreparedPicture picture = read_picture(trained, path);
+  const std::string prompt = options.at("prompt");
+  if (prompt.empty() && trained.step > 0)
+    return picture_prompt(trained, std::move(picture.pixels), picture.grid);
+  return text_prompt(trained, prompt.empty() ? "Describe the picture." : prompt,
+                     std::move(picture));
 }
 
 }  // namespace
 
 int verb_caption(const Json& options) {
-  const TrainedModel trained = open_trained(options.at("from").get<std::string>());
+  const TrainedModel trained = open_model(options.at("from").get<std::string>());
   const auto paths = options.at("pictures").get<std::vector<std::string>>();
   std::vector<data::Sample> samples;
-  for (const std::string& path : paths) samples.push_back(read_picture(trained, path));
+  for (const std::string& path : paths) samples.push_back(prompt_of(trained, options, path));
   std::vector<const data::Sample*> prompts;
   for (const data::Sample& sample : samples) prompts.push_back(&sample);
-  const std::vector<std::string> captions =
-      answer(trained, *trained.params, prompts, options.at("max_new_tokens"));
+  const std::vector<Answer> said = answers(trained, prompts, generate_options(options));
   Json json{{"schema", 1}, {"step", trained.step}, {"captions", Json::array()}};
   for (size_t i = 0; i < paths.size(); ++i) {
-    json["captions"].push_back({{"picture", paths[i]}, {"caption", captions[i]}});
+    const std::string text = trimmed(said[i].text);
+    json["captions"].push_back(
+        {{"picture", paths[i]}, {"caption", text}, {"tokens", said[i].tokens}});
     if (!options.at("json").get<bool>())
-      fmt::print("{}{}\n", paths.size() > 1 ? paths[i] + ": " : "", captions[i]);
+      fmt::print("{}{}\n", paths.size() > 1 ? paths[i] + ": " : "", text);
   }
   if (options.at("json").get<bool>()) fmt::print("{}\n", json.dump(2));
   return 0;

@@ -1,0 +1,164 @@
+#include "lib/run/hf_pictures.h"
+
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+
+namespace mm::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxBytes = 16 << 20;
+
+/// Pillow's numbers.
+const std::map<int64_t, std::string>& filters() {
+  static const std::map<int64_t, std::string> kFilters = {
+      {0, "nearest"}, {1, "lanczos"}, {2, "bilinear"}, {3, "bicubic"}, {4, "box"}};
+  return kFilters;
+}
+
+/// The settings of one file, with messages that name it.
+class Settings {
+ public:
+  Settings(Json json, std::string origin) : json_(std::move(json)), origin_(std::move(origin)) {}
+
+  [[noreturn]] void fail(const char* key, const std::string& expected) const {
+    throw DataError("{}: \"{}\" is {}; expected {}", origin_, key,
+                    json_.contains(key) ? json_.at(key).dump() : "absent", expected);
+  }
+  bool flag(const char* key, bool def) const {
+    const Json value = json_.value(key, Json());
+    if (value.is_null()) return def;
+    if (!value.is_boolean()) fail(key, "true or false");
+    return value.get<bool>();
+  }
+  bool has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
+
+  /// A side in either spelling; nothing where the key is absent.
+  std::optional<int64_t> side(const char* key) const {
+    if (!has(key)) return std::nullopt;
+    const Json& value = json_.at(key);
+    if (value.is_number_integer()) return checked(key, value);
+    if (value.is_object() && value.contains("shortest_edge"))
+      return checked(key, value.at("shortest_edge"));
+    if (value.is_object() && value.contains("height") && value.contains("width")) {
+      if (value.at("height") != value.at("width")) fail(key, "a square");
+      return checked(key, value.at("height"));
+    }
+    fail(key, "a number, {\"shortest_edge\"} or {\"height\", \"width\"}");
+  }
+  /// Whether the size keeps the aspect ratio: plain numbers do where a crop follows.
+  bool is_edge(const char* key) const {
+    return has(key) && (json_.at(key).is_number() || json_.at(key).contains("shortest_edge"));
+  }
+  std::vector<double> three(const char* key, const std::vector<double>& def) const {
+    if (!has(key)) return def;
+    const Json& value = json_.at(key);
+    std::vector<double> numbers;
+    for (const Json& number : value) {
+      if (!number.is_number()) fail(key, "three numbers");
+      numbers.push_back(number.get<double>());
+    }
+    if (numbers.size() != 3) fail(key, "three numbers");
+    return numbers;
+  }
+  std::string filter() const {
+    if (!has("resample")) return "bicubic";
+    const Json& value = json_.at("resample");
+    const auto known =
+        value.is_number_integer() ? filters().find(value.get<int64_t>()) : filters().end();
+    if (known == filters().end())
+      fail("resample", "0 nearest, 1 lanczos, 2 bilinear, 3 bicubic, 4 box");
+    return known->second;
+  }
+  double number(const char* key, double def) const {
+    if (!has(key)) return def;
+    if (!json_.at(key).is_number()) fail(key, "a number");
+    return json_.at(key).get<double>();
+  }
+
+ private:
+  int64_t checked(const char* key, const Json& value) const {
+    if (!value.is_number_integer() || value < 1 || value > 16384) fail(key, "1 to 16384 pixels");
+    return value.get<int64_t>();
+  }
+  Json json_;
+  std::string origin_;
+};
+
+Settings open_settings(const fs::path& directory) {
+  const fs::path own = directory / "preprocessor_config.json";
+  const fs::path nested = directory / "processor_config.json";
+  for (const fs::path& path : {own, nested}) {
+    if (!fs::is_regular_file(path)) continue;
+    Json json = parse_json(read_file(path, kMaxBytes), path.string(), {.max_depth = 32});
+    if (json.is_object() && json.contains("image_processor")) json = json.at("image_processor");
+    if (path == nested && !json.contains("image_mean") && !json.contains("size")) continue;
+    if (!json.is_object()) throw DataError("{}: a JSON object expected", path.string());
+    return {std::move(json), path.string()};
+  }
+  throw IoError(
+      "{}: no preprocessor_config.json, nor a processor_config.json with \"image_processor\": "
+      "nothing says how pictures are prepared",
+      directory.string());
+}
+
+}  // namespace
+
+HfPictures read_hf_pictures(const fs::path& directory) {
+  const Settings settings = open_settings(directory);
+  for (const char* key : {"do_resize", "do_normalize", "do_rescale"})
+    if (!settings.flag(key, true)) settings.fail(key, "true");
+  if (std::abs(settings.number("rescale_factor", 1 / 255.) * 255 - 1) > 1e-6)
+    settings.fail("rescale_factor", "1 / 255");
+  HfPictures pictures;
+  const std::optional<int64_t> size = settings.side("size"), crop = settings.side("crop_size");
+  const bool crops = settings.flag("do_center_crop", crop.has_value());
+  if (!size && !crop) settings.fail("size", "the side of the prepared picture");
+  pictures.side = crops && crop ? *crop : size.value_or(0);
+  if (settings.flag("do_pad", false)) {
+    pictures.geometry = "pad";
+  } else if (crops) {
+    if (size && *size != pictures.side)
+      settings.fail("crop_size", "the same as \"size\": no border is cut off beyond the square");
+    pictures.geometry = "crop";
+  } else {
+    if (settings.is_edge("size"))
+      settings.fail("size", "{\"height\", \"width\"}, or a centre crop");
+    pictures.geometry = "squash";
+  }
+  pictures.filter = settings.filter();
+  pictures.mean = settings.three("image_mean", pictures.mean);
+  pictures.std = settings.three("image_std", pictures.std);
+  return pictures;
+}
+
+Json to_json(const HfPictures& p, bool siglip) {
+  int64_t resample = 3;
+  for (const auto& [number, name] : filters())
+    if (name == p.filter) resample = number;
+  const Json square{{"height", p.side}, {"width", p.side}};
+  const bool crop = p.geometry == "crop", pad = p.geometry == "pad";
+  Json json{{"image_processor_type", siglip ? "SiglipImageProcessor"
+                                     : pad  ? "LlavaImageProcessor"
+                                            : "CLIPImageProcessor"},
+            {"do_convert_rgb", true},
+            {"do_resize", true},
+            {"size", crop || pad ? Json{{"shortest_edge", p.side}} : square},
+            {"do_center_crop", crop || pad},
+            {"crop_size", square},
+            {"resample", resample},
+            {"do_rescale", true},
+            {"rescale_factor", 1 / 255.},
+            {"do_normalize", true},
+            {"image_mean", p.mean},
+            {"image_std", p.std}};
+  if (pad) json["do_pad"] = true;
+  return json;
+}
+
+}  // namespace mm::run

@@ -1,0 +1,86 @@
+#include "lib/run/start_weights.h"
+
+#include <algorithm>
+
+#include "lib/base/error.h"
+#include "lib/ckpt/hf_index.h"
+#include "lib/ckpt/peft.h"
+#include "lib/model/hf_load.h"
+#include "lib/model/lora.h"
+#include "lib/run/run_snapshot.h"
+#include "lib/state/load_state.h"
+
+namespace mm::run {
+namespace {
+
+void load_published(const Recipe& recipe, const model::LlavaConfig& config,
+                    optim::ParamStore& params) {
+  // Adapters stand behind the published parameters.
+  model::Model plain = params.model();
+  plain.params.resize(plain.params.size() - 2 * plain.adapters.size());
+  const std::string origin = recipe.model.from.string();
+  const std::vector<at::Tensor> values = model::load_llava_weights(
+      plain, config, ckpt::HfWeights::open(recipe.model.from), origin, /*new_rows=*/true);
+  for (size_t i = 0; i < values.size(); ++i) params.set(static_cast<model::ParamId>(i), values[i]);
+}
+
+void load_own(const Recipe& recipe, optim::ParamStore& params) {
+  const state::Checkpoint checkpoint = state::open_checkpoint(recipe.init_from);
+  const auto stored = [&](const std::string& name) {
+    return std::ranges::find(checkpoint.manifest.tensors, name, &ckpt::TensorRecord::name) !=
+           checkpoint.manifest.tensors.end();
+  };
+  const auto is_adapter = [](const std::string& name) {
+    return name.find(".lora_") != std::string::npos;
+  };
+  std::vector<state::StateTensor> wanted = weight_tensors(params);
+  std::erase_if(wanted, [&](const state::StateTensor& tensor) {
+    return is_adapter(tensor.name) && !stored(tensor.name);
+  });
+  for (const ckpt::TensorRecord& record : checkpoint.manifest.tensors) {
+    if (!is_adapter(record.name) || record.name.starts_with("optimizer.")) continue;
+    if (std::ranges::find(wanted, record.name, &state::StateTensor::name) == wanted.end())
+      throw UsageError(
+          "init.from: {} has the adapter {}, this recipe has not; merge it first (mmckpt convert "
+          "--to own --merge-lora), or set [lora] alike",
+          recipe.init_from.string(), record.name);
+  }
+  state::load_tensors(checkpoint, wanted);
+}
+
+void load_adapters(const Recipe& recipe, const model::LlavaConfig& config,
+                   optim::ParamStore& params) {
+  const ckpt::PeftAdapter adapter =
+      ckpt::open_peft(recipe.lora.from, model::family_name(config.family));
+  const std::string origin = recipe.lora.from.string();
+  if (adapter.rank != recipe.lora.rank || adapter.alpha != recipe.lora.alpha)
+    throw UsageError("lora.from: {} has rank {} and alpha {}, the recipe {} and {}", origin,
+                     adapter.rank, adapter.alpha, recipe.lora.rank, recipe.lora.alpha);
+  const std::vector<model::ParamSpec>& specs = params.model().params;
+  const std::vector<bool> flags = model::adapter_params(params.model());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto found = adapter.tensors.find(specs[i].name);
+    if (found == adapter.tensors.end()) {
+      if (flags[i]) throw UsageError("lora.from: {} has no {}", origin, specs[i].name);
+      continue;
+    }
+    params.set(static_cast<model::ParamId>(i),
+               model::to_tensor(*found->second.file, *found->second.entry));
+  }
+  for (const auto& [name, tensor] : adapter.tensors) {
+    if (std::ranges::find(specs, name, &model::ParamSpec::name) == specs.end())
+      throw UsageError("lora.from: {} has {}, for which the recipe has no target", origin, name);
+  }
+}
+
+}  // namespace
+
+void fill_start_weights(const Recipe& recipe, const model::LlavaConfig& config,
+                        optim::ParamStore& params) {
+  params.initialise(recipe.seed);
+  if (!recipe.model.from.empty()) load_published(recipe, config, params);
+  if (!recipe.init_from.empty()) load_own(recipe, params);
+  if (!recipe.lora.from.empty()) load_adapters(recipe, config, params);
+}
+
+}  // namespace mm::run

@@ -1,0 +1,90 @@
+#include "lib/run/hf_pictures.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "tests/base/temp_dir.h"
+
+using namespace mm::run;
+using mm::Json;
+using mm::test::message_of;
+using mm::test::TempDir;
+
+namespace {
+
+HfPictures read(const Json& json, const char* name = "preprocessor_config.json") {
+  const TempDir dir;
+  mm::write_file_atomic(dir / name, json.dump());
+  return read_hf_pictures(dir.path());
+}
+
+std::string refusal(const Json& json) {
+  return message_of<mm::DataError>([&] { (void)read(json); });
+}
+
+}  // namespace
+
+TEST_CASE("CLIP's preprocessing in the published spelling and in transformers 5's nested one") {
+  const Json old{{"do_center_crop", true},
+                 {"crop_size", 336},
+                 {"size", 336},
+                 {"resample", 3},
+                 {"image_mean", {0.1, 0.2, 0.3}},
+                 {"image_std", {0.4, 0.5, 0.6}}};
+  const Json fresh{{"crop_size", {{"height", 336}, {"width", 336}}},
+                   {"size", {{"shortest_edge", 336}}},
+                   {"resample", 3},
+                   {"rescale_factor", 0.00392156862745098},
+                   {"image_mean", {0.1, 0.2, 0.3}},
+                   {"image_std", {0.4, 0.5, 0.6}}};
+  for (const HfPictures& p :
+       {read(old), read(fresh), read({{"image_processor", fresh}}, "processor_config.json")}) {
+    CHECK(p.geometry == "crop");
+    CHECK(p.filter == "bicubic");
+    CHECK(p.side == 336);
+    CHECK(p.mean == std::vector<double>{0.1, 0.2, 0.3});
+    CHECK(p.std == std::vector<double>{0.4, 0.5, 0.6});
+  }
+}
+
+TEST_CASE("padding, squashing and filters") {
+  CHECK(read({{"do_pad", true}, {"size", {{"shortest_edge", 28}}}, {"crop_size", 28}}).geometry ==
+        "pad");
+  const HfPictures siglip = read({{"size", {{"height", 384}, {"width", 384}}}, {"resample", 2}});
+  CHECK(siglip.geometry == "squash");
+  CHECK(siglip.filter == "bilinear");
+  CHECK(siglip.side == 384);
+}
+
+TEST_CASE("what would be prepared in another way is refused by file and key") {
+  CHECK(refusal({{"size", {{"height", 2}, {"width", 3}}}}).find("\"size\" is") !=
+        std::string::npos);
+  CHECK(refusal({{"size", 32}, {"crop_size", 28}}).find("crop_size") != std::string::npos);
+  CHECK(refusal({{"size", {{"shortest_edge", 32}}}}).find("a centre crop") != std::string::npos);
+  CHECK(refusal({{"size", 32}, {"crop_size", 32}, {"do_normalize", false}}).find("do_normalize") !=
+        std::string::npos);
+  CHECK(refusal({{"size", 32}, {"crop_size", 32}, {"rescale_factor", 1}}).find("1 / 255") !=
+        std::string::npos);
+  CHECK(refusal({{"size", 32}, {"crop_size", 32}, {"resample", 9}}).find("resample") !=
+        std::string::npos);
+  CHECK(refusal({{"size", 32}, {"crop_size", 32}, {"image_mean", {1, 2}}}).find("three numbers") !=
+        std::string::npos);
+  CHECK(refusal({{"size", 0}, {"crop_size", 0}}).find("1 to 16384") != std::string::npos);
+  const TempDir empty;
+  CHECK_THROWS_AS((void)read_hf_pictures(empty.path()), mm::IoError);
+}
+
+TEST_CASE("what is written reads back the same") {
+  for (const char* geometry : {"crop", "pad", "squash"}) {
+    for (const char* filter : {"bicubic", "bilinear", "lanczos"}) {
+      const HfPictures p{geometry, filter, 40, {0.5, 0.25, 0.125}, {1, 2, 3}};
+      const HfPictures back = read(to_json(p, p.geometry == "squash"));
+      CHECK(back.geometry == p.geometry);
+      CHECK(back.filter == p.filter);
+      CHECK(back.side == p.side);
+      CHECK(back.mean == p.mean);
+      CHECK(back.std == p.std);
+    }
+  }
+}
