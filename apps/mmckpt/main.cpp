@@ -14,10 +14,12 @@ int main(int argc, char** argv) {
       "  mmckpt inspect runs/quickstart\n"
       "  mmckpt verify runs/quickstart/ckpt/step-00001200\n"
       "  mmckpt convert runs/quickstart quickstart-hf --dtype bf16\n"
+      "  mmckpt join clip-vit-large-patch14-336 vicuna-7b-v1.5 llava-start\n"
       "Exit codes: 0 done, 2 usage, 65 checkpoint invalid, 74 storage; docs/operations.md");
   mm::mmckpt::Action action;
   mm::mmckpt::add_convert(app, action);
   mm::mmckpt::add_inspect(app, action);
+  mm::mmckpt::add_join(app, action);
   mm::mmckpt::add_merge(app, action);
   mm::mmckpt::add_verify(app, action);
   try {

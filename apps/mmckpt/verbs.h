@@ -10,6 +10,7 @@ using Action = std::function<int()>;
 // Each adds one verb to `app`; when the user names it, `action` becomes what it does.
 void add_convert(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
+void add_join(CLI::App& app, Action& action);
 void add_merge(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 

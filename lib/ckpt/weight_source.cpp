@@ -110,6 +110,7 @@ WeightSource from_hugging_face(const fs::path& directory) {
       .side_files = side_files_of(directory),
       .notes = weights->notes(),
       .open_files = {weights}};
+  if (!source.config.is_object()) throw DataError("{}: expected a JSON object", config.string());
   const std::string type = model_type_of(source.config);
   for (const auto& [stored, tensor] : weights->tensors()) {
     const auto name = published_name(type, stored);

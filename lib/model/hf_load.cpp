@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -56,11 +57,36 @@ bool has_fewer_rows(const Source& source, const std::vector<uint64_t>& shape) {
   return stored.size() == 2 && stored[1] == shape[1] && stored[0] > 0 && stored[0] < shape[0];
 }
 
-void refuse_missing(const Model& model, const Sources& sources, const std::string& origin) {
+at::Tensor checked_value(const ParamSpec& spec, const Source& source, const LoadOptions& options,
+                         const std::string& origin) {
+  const std::vector<uint64_t> shape(spec.shape.begin(), spec.shape.end());
+  const bool grows = options.new_rows && is_vocab_table(spec.name) && has_fewer_rows(source, shape);
+  if (!grows && source.tensor->entry->shape != shape) {
+    throw DataError("{}: {} has shape {}, config.json asks for {}", origin, source.stored_name,
+                    ckpt::shape_text(source.tensor->entry->shape), ckpt::shape_text(shape));
+  }
+  const at::Tensor value = value_of(source);
+  if (!value.is_floating_point()) {
+    throw DataError("{}: {} holds {}, expected floating-point numbers", origin, source.stored_name,
+                    ckpt::dtype_name(source.tensor->entry->dtype));
+  }
+  return grows ? grow_rows(value, spec.shape[0]) : value;
+}
+
+bool is_projector(const ParamSpec& spec) { return spec.part == Part::kProjector; }
+
+bool lacks_projector(const Model& model, const Sources& sources) {
+  return std::ranges::none_of(model.params, [&](const ParamSpec& spec) {
+    return is_projector(spec) && sources.contains(spec.name);
+  });
+}
+
+void refuse_missing(const Model& model, const Sources& sources, bool without_projector,
+                    const std::string& origin) {
   std::string first;
   int count = 0;
   for (const ParamSpec& spec : model.params) {
-    if (sources.contains(spec.name)) continue;
+    if (sources.contains(spec.name) || (without_projector && is_projector(spec))) continue;
     if (count++ == 0) first = spec.name;
   }
   if (count > 0) {
@@ -95,25 +121,18 @@ at::Tensor to_tensor(const ckpt::SafetensorsFile& file, const ckpt::TensorEntry&
 
 std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig& config,
                                            const ckpt::HfWeights& weights,
-                                           const std::string& origin, bool new_rows) {
+                                           const std::string& origin, const LoadOptions& options) {
   Sources sources = rename_all(weights, config.family, origin);
   if (config.text.tied_head) settle_tied_head(sources, config.family, origin);
-  refuse_missing(model, sources, origin);
+  const bool without_projector = options.may_lack_projector && lacks_projector(model, sources);
+  refuse_missing(model, sources, without_projector, origin);
   std::vector<at::Tensor> values;
   for (const ParamSpec& spec : model.params) {
-    const Source& source = sources.at(spec.name);
-    const std::vector<uint64_t> shape(spec.shape.begin(), spec.shape.end());
-    const bool grows = new_rows && is_vocab_table(spec.name) && has_fewer_rows(source, shape);
-    if (!grows && source.tensor->entry->shape != shape) {
-      throw DataError("{}: {} has shape {}, config.json asks for {}", origin, source.stored_name,
-                      ckpt::shape_text(source.tensor->entry->shape), ckpt::shape_text(shape));
+    if (without_projector && is_projector(spec)) {
+      values.emplace_back();
+      continue;
     }
-    values.push_back(value_of(source));
-    if (!values.back().is_floating_point()) {
-      throw DataError("{}: {} holds {}, expected floating-point numbers", origin,
-                      source.stored_name, ckpt::dtype_name(source.tensor->entry->dtype));
-    }
-    if (grows) values.back() = grow_rows(values.back(), spec.shape[0]);
+    values.push_back(checked_value(spec, sources.at(spec.name), options, origin));
     sources.erase(spec.name);
   }
   if (!sources.empty()) {

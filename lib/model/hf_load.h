@@ -10,16 +10,24 @@
 
 namespace mm::model {
 
+/// What a start may add to the weights of a directory.
+struct LoadOptions {
+  bool new_rows = false;  ///< vocabulary tables with fewer rows grow (lib/model/vocab_rows.h)
+  /// A directory without any projector tensor (mmckpt join makes such) is accepted: undefined
+  /// values, which the caller draws. Half a projector is still an error.
+  bool may_lack_projector = false;
+};
+
 /// One value per parameter of `model` (row = ParamId), in the dtype of the files (fp32, bf16, fp16
-/// or float64). Names may be in any spelling of ckpt::published_llava_name(). Nothing is left
-/// random: throws DataError, naming the directory and tensor, for a parameter without a tensor, a
-/// tensor without a parameter, two tensors for one parameter, another shape or another kind of
-/// number. Tied head (field case C47): with `config.text.tied_head` a stored lm_head must equal the
-/// embedding table, and is dropped. With `new_rows` vocabulary tables with fewer rows than the
-/// model's grow (lib/model/vocab_rows.h).
+/// or float64). Names may be in any spelling of ckpt::published_llava_name(). But for `options`
+/// nothing is left random: throws DataError, naming the directory and tensor, for a parameter
+/// without a tensor, a tensor without a parameter, two tensors for one parameter, another shape or
+/// another kind of number. Tied head (field case C47): with `config.text.tied_head` a stored
+/// lm_head must equal the embedding table, and is dropped.
 std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig& config,
                                            const ckpt::HfWeights& weights,
-                                           const std::string& origin, bool new_rows = false);
+                                           const std::string& origin,
+                                           const LoadOptions& options = {});
 
 /// A model read from a Hugging Face directory: config.json and safetensors files.
 struct LoadedLlava {

@@ -19,9 +19,13 @@ void load_published(const Recipe& recipe, const model::LlavaConfig& config,
   model::Model plain = params.model();
   plain.params.resize(plain.params.size() - 2 * plain.adapters.size());
   const std::string origin = recipe.model.from.string();
-  const std::vector<at::Tensor> values = model::load_llava_weights(
-      plain, config, ckpt::HfWeights::open(recipe.model.from), origin, /*new_rows=*/true);
-  for (size_t i = 0; i < values.size(); ++i) params.set(static_cast<model::ParamId>(i), values[i]);
+  const std::vector<at::Tensor> values =
+      model::load_llava_weights(plain, config, ckpt::HfWeights::open(recipe.model.from), origin,
+                                {.new_rows = true, .may_lack_projector = true});
+  for (size_t i = 0; i < values.size(); ++i) {
+    // A projector that the directory lacks stays as drawn.
+    if (values[i].defined()) params.set(static_cast<model::ParamId>(i), values[i]);
+  }
 }
 
 void load_own(const Recipe& recipe, optim::ParamStore& params) {

@@ -6,7 +6,8 @@
 namespace mm::run {
 
 /// The weights that a run begins with, in this order: drawn from the recipe's seed; of the Hugging
-/// Face directory model.from (vocabulary rows that it lacks: lib/model/vocab_rows.h); of the run or
+/// Face directory model.from (vocabulary rows that it lacks: lib/model/vocab_rows.h; without any
+/// projector tensor, as mmckpt join writes it, the projector stays as drawn); of the run or
 /// checkpoint init.from (adapters that it has not stay as drawn); of the PEFT directory lora.from.
 /// The caller refreshes the compute copies. Throws DataError or UsageError naming the tensor that
 /// does not fit, and for a start from a run with adapters without [lora]: they would be lost.

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "lib/base/file.h"
@@ -8,6 +9,7 @@
 #include "lib/ckpt/layout.h"
 #include "tests/ckpt/raw_safetensors.h"
 #include "tests/ckpt/temp_dir.h"
+#include "tests/ckpt/two_directories.h"
 #include "tests/ckpt/two_rank_save.h"
 
 // The program itself: streams and exit codes.
@@ -103,4 +105,38 @@ TEST_CASE("mmckpt convert: one line or one JSON object on stdout; what exists al
   CHECK(again.exit_code == 2);
   CHECK(again.output ==
         "mmckpt: error: " + out + ": exists already; choose another name or remove it\n");
+}
+
+TEST_CASE("mmckpt join: one line or one JSON object on stdout; refusals are one line with a code") {
+  const TempDir dir;
+  const std::string vision = mm::ckpt::test::write_clip(dir / "clip").string(),
+                    language = mm::ckpt::test::write_language(dir / "llama", 9).string(),
+                    out = (dir / "out").string(), both = "join " + vision + " " + language + " ";
+  const Run text = mmckpt(both + out);
+  CHECK(text.exit_code == 0);
+  CHECK(text.output.starts_with(out + ": "));
+  CHECK(text.output.ends_with("in 1 file, image token 9, no projector\n"));
+  CHECK(mmckpt(both + out + "2", kStderr).output.find("note: no projector in it: ") !=
+        std::string::npos);
+  const Run json = mmckpt(both + out + "3 --feature-layer -1 --dtype fp16 --json");
+  CHECK(json.exit_code == 0);
+  const mm::Json object = mm::Json::parse(json.output);
+  CHECK(object["schema"] == 1);
+  CHECK(object["image_token"] == 9);
+  CHECK(object["left_out"] == 3);
+  CHECK(object["projector"] == false);
+  const auto refused = [&](const std::string& arguments, int code, const std::string& message) {
+    const Run run = mmckpt(arguments, kStderr);
+    CHECK(run.exit_code == code);
+    CHECK(run.output.starts_with("mmckpt: error: "));
+    CHECK_MESSAGE(run.output.find(message) != std::string::npos, run.output);
+    CHECK(std::count(run.output.begin(), run.output.end(), '\n') == 1);
+  };
+  refused(both + out, 2, "exists already");
+  refused(both + out + "4 --feature-layer 7", 2, "outside a tower of 2 layers");
+  refused("join " + language + " " + vision + " " + out + "4", 65, "model_type is llama");
+  refused("join " + vision + "x " + language + " " + out + "4", 74, "no such file");
+  std::filesystem::remove(dir / "clip/config.json");
+  refused(both + out + "4", 74, "config.json");
+  CHECK(mmckpt("join " + vision).exit_code == 2);
 }

@@ -1,0 +1,79 @@
+#include "lib/ckpt/join.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "apps/mmckpt/verbs.h"
+#include "lib/base/json.h"
+#include "lib/ckpt/tensor_tree.h"
+
+namespace mm::mmckpt {
+namespace {
+
+struct Options {
+  std::string vision, language, out, dtype = "keep";
+  ckpt::JoinOptions join;
+  bool json = false;
+};
+
+const std::map<std::string, ckpt::DType> kDtypes = {
+    {"fp16", ckpt::DType::kF16}, {"bf16", ckpt::DType::kBF16}, {"fp32", ckpt::DType::kF32}};
+
+int run(const Options& options) {
+  ckpt::JoinOptions join = options.join;
+  if (options.dtype != "keep") join.dtype = kDtypes.at(options.dtype);
+  const ckpt::Join done = ckpt::join(options.vision, options.language, options.out, join);
+  if (options.json) {
+    const Json json{{"schema", 1},
+                    {"out", options.out},
+                    {"tensors", done.tensors},
+                    {"files", done.files},
+                    {"bytes", done.bytes},
+                    {"left_out", done.left_out},
+                    {"image_token", done.image_token},
+                    {"projector", false},
+                    {"notes", done.notes}};
+    fmt::print("{}\n", json.dump(2));
+    return 0;
+  }
+  for (const std::string& note : done.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print("{}: {} tensors, {} in {} file{}, image token {}, no projector\n", options.out,
+             done.tensors, ckpt::size_text(done.bytes), done.files, done.files == 1 ? "" : "s",
+             done.image_token);
+  return 0;
+}
+
+}  // namespace
+
+void add_join(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "join", "Joins a vision tower and a language model to the LLaVA directory of a first stage.");
+  auto options = std::make_shared<Options>();
+  verb->add_option("vision", options->vision, "Hugging Face directory of CLIP or SigLIP")
+      ->required();
+  verb->add_option("language", options->language,
+                   "Hugging Face directory of Llama (Vicuna), Mistral, Qwen2 or Qwen3")
+      ->required();
+  verb->add_option("out", options->out, "directory to make; must not exist")->required();
+  verb->add_option("--feature-layer", options->join.feature_layer,
+                   "the tower's layer that is read; 0: embeddings, negative: from the end")
+      ->capture_default_str();
+  verb->add_option("--dtype", options->dtype, "of floating-point tensors")
+      ->check(CLI::IsMember({"keep", "fp16", "bf16", "fp32"}))
+      ->capture_default_str();
+  verb->add_option("--max-shard-size", options->join.max_shard_bytes,
+                   "bytes of tensors in one file, such as 5GB (default: 5GB)")
+      ->transform(CLI::AsSizeValue(true))
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--json", options->json, "one JSON object instead of text");
+  verb->footer(
+      "The projector is in neither directory: mmtrain run draws it (model.from).\n"
+      "Examples:\n"
+      "  mmckpt join clip-vit-large-patch14-336 vicuna-7b-v1.5 llava-1.5-7b-start\n"
+      "  mmckpt join siglip-so400m-patch14-384 Qwen2-7B start --dtype bf16");
+  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace mm::mmckpt
