@@ -147,9 +147,9 @@ void settle_vocabulary(const Recipe& recipe, const data::DatasetManifest& set,
   if (recipe.model.vocab_rows > published && image >= published) config.image_token_index = image;
   if (config.image_token_index != image) {
     throw UsageError(
-        "model.from: {} has image token {}, the data set {} has {}; pack with --image-token-id {}",
-        recipe.model.from.string(), config.image_token_index, data, image,
-        config.image_token_index);
+        "model.from: {} has image token {}, the data set {} has {}; pack with a tokenizer in which "
+        "<image> has the model's id",
+        recipe.model.from.string(), config.image_token_index, data, image);
   }
   config.text.vocab = model::filled_rows(rows, recipe.model.vocab_multiple);
 }
