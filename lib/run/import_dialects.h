@@ -16,6 +16,9 @@ int64_t map_hf_trainer(ImportContext& context);
 /// LLaVA's and LLaVA-NeXT's arguments (model, data, freezing), then the trainer's. Fills `pack`.
 void map_llava(ImportContext& context, const std::filesystem::path& script, PackCommand& pack);
 
+/// LLaVA's adapters as [lora]. The stage's rates must stand.
+void map_llava_lora(ImportContext& context);
+
 /// Arguments of Megatron-LM's examples/multimodal. Fills `pack`.
 void map_megatron(ImportContext& context, PackCommand& pack);
 

@@ -11,8 +11,8 @@ namespace mm::run {
 namespace {
 
 // The order in which a reader wants them; others follow by name.
-constexpr const char* kTables[] = {"run",       "init",       "model", "precision",
-                                   "recompute", "checkpoint", "loader"};
+constexpr const char* kTables[] = {"run",       "init",      "model",      "lora",
+                                   "precision", "recompute", "checkpoint", "loader"};
 constexpr const char* kStageKeys[] = {
     "name", "data", "train", "steps", "sequence_length", "packs_per_step", "packing"};
 

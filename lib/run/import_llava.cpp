@@ -36,7 +36,8 @@ std::vector<std::string> trained_parts(ImportContext& c) {
   const bool adapter_only = c.truth("tune_mm_mlp_adapter");
   if (c.truth("unfreeze_mm_vision_tower")) parts.emplace_back("vision");
   if (!c.truth("freeze_mm_mlp_adapter")) parts.emplace_back("projector");
-  if (!adapter_only && !c.truth("freeze_backbone") && !c.truth("lora_enable"))
+  // Adapters are added behind the freezing, so that they are trained all the same.
+  if (!adapter_only && (!c.truth("freeze_backbone") || c.truth("lora_enable")))
     parts.emplace_back("language");
   if (parts.empty()) c.fail("freeze_backbone", "something that is left to train");
   return parts;
@@ -59,16 +60,6 @@ void map_parts(ImportContext& c) {
   c.map({"learning_rate"}, "stage.lr", toml_text(base));
   c.needless("mm_vision_tower_lr", "the tower is frozen");
   c.needless("mm_projector_lr", "the projector is frozen");
-}
-
-void map_lora(ImportContext& c) {
-  constexpr const char* kFlags[] = {"lora_enable",  "lora_r",    "lora_alpha",
-                                    "lora_dropout", "lora_bias", "lora_weight_path"};
-  if (!c.truth("lora_enable")) {
-    for (const char* flag : kFlags) c.needless(flag, "the run has no adapters");
-    return;
-  }
-  for (const char* flag : kFlags) c.lose(flag, "recipes have no adapters");
 }
 
 /// Where the weights come from: one directory holds tower, projector and language model.
@@ -211,7 +202,7 @@ void map_llava(ImportContext& c, const std::filesystem::path& script, PackComman
   map_model(c);
   map_data(c, pack);
   map_parts(c);
-  map_lora(c);
+  map_llava_lora(c);
   const int64_t world = map_hf_trainer(c);
   const std::string run = c.text("output_dir").value_or("runs/" + stage_name(c));
   c.map({"output_dir"}, "mmtrain run --run", run);

@@ -163,6 +163,48 @@ TEST_CASE("import_recipe: freezing flags give the parts, each part its rate") {
         "the tower is frozen");
 }
 
+TEST_CASE("import_recipe: adapters on the language model, beside a projector that trains whole") {
+  const auto recipe = [](const std::string& flags) {
+    return read_back(llava("--max_steps 3 --learning_rate 2e-4 --lora_enable True " + flags));
+  };
+  const Recipe usual = recipe("--lora_r 128 --lora_alpha 256 --mm_projector_lr 2e-5");
+  CHECK(usual.lora.rank == 128);
+  CHECK(usual.lora.alpha == 256);
+  CHECK(usual.lora.targets == std::map<std::string, std::vector<std::string>>{{"language", {"*"}}});
+  CHECK(usual.stages[0].lr ==
+        std::map<std::string, double>{{"projector", 2e-5}, {"language", 2e-4}});
+  CHECK(recipe("").lora.rank == 64);  // the defaults of LLaVA's arguments
+  CHECK(recipe("").lora.alpha == 16);
+  CHECK(recipe("--lora_weight_path peft").lora.from.filename() == "peft");
+  CHECK(recipe("--lora_weight_path ''").lora.from.empty());
+  CHECK(recipe("--freeze_backbone True").lora.on());
+  CHECK_FALSE(recipe("--tune_mm_mlp_adapter True").lora.on());
+  CHECK_FALSE(read_back(llava("--max_steps 3 --lora_r 8")).lora.on());
+  CHECK(failure("--lora_enable True --lora_r 0").find("from 1 to 8192") != std::string::npos);
+}
+
+TEST_CASE("import_recipe: what adapters here do not have is said") {
+  const auto why = [](const std::string& flags, const std::string& flag) {
+    return reason(llava("--lora_enable True " + flags), flag);
+  };
+  CHECK(why("--lora_dropout 0.1", "--lora_dropout").find("no dropout") != std::string::npos);
+  CHECK(why("--lora_dropout 0", "--lora_dropout") == "off");
+  CHECK(why("--lora_bias all", "--lora_bias").find("frozen") != std::string::npos);
+  CHECK(why("--lora_bias none", "--lora_bias").find("as here") == 0);
+  CHECK(why("--lora_weight_path $W", "--lora_weight_path").find("${W}") != std::string::npos);
+  CHECK(why("--tune_mm_mlp_adapter True", "--lora_enable").find("stay zero") != std::string::npos);
+  CHECK(reason(llava("--lora_r 8"), "--lora_r") == "the run has no adapters");
+  const auto noted = [](const std::string& flags, const std::string& word) {
+    const std::vector<std::string> notes = llava("--lora_enable True " + flags).report.notes;
+    return std::any_of(notes.begin(), notes.end(),
+                       [&](const std::string& note) { return note.starts_with(word); });
+  };
+  CHECK(noted("", "lora_dropout"));
+  CHECK_FALSE(noted("--lora_dropout 0.05", "lora_dropout"));
+  CHECK(noted("--lora_weight_path peft", "lora_weight_path"));
+  CHECK(noted("--mm_tunable_parts mm_language_model", "mm_tunable_parts"));
+}
+
 TEST_CASE("import_recipe: precision, recompute and the scale of fp16") {
   const auto recipe = [](const std::string& flags) {
     return read_back(llava("--max_steps 3 " + flags));

@@ -31,6 +31,13 @@ const Published kPublished[] = {
      2048,
      false,
      {{"projector", 2e-5}, {"language", 2e-5}}},
+    {"llava-1.5-lora.toml",
+     665'298,
+     128,
+     16,
+     2048,
+     false,
+     {{"projector", 2e-5}, {"language", 2e-4}}},
     {"llava-next.toml",
      760'000,
      256,
@@ -68,6 +75,22 @@ TEST_CASE("recipes/: published runs have their published numbers") {
     CHECK(recipe.compute == "bf16");
     CHECK(recipe.recompute.mode == "block");
     CHECK(!recipe.model.from.empty());
+  }
+}
+
+TEST_CASE(
+    "recipes/: adapters stand in the LoRA recipe alone, on the language model, as published") {
+  for (const Published& p : kPublished) {
+    CAPTURE(p.file);
+    const LoraRecipe lora = read(recipes_folder() / p.file).lora;
+    if (std::string_view(p.file) != "llava-1.5-lora.toml") {
+      CHECK_FALSE(lora.on());
+      continue;
+    }
+    CHECK(lora.rank == 128);
+    CHECK(lora.alpha == 256);
+    CHECK(lora.targets == std::map<std::string, std::vector<std::string>>{{"language", {"*"}}});
+    CHECK(lora.from.empty());
   }
 }
 
