@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 
+#include "apps/mmckpt/output_options.h"
 #include "apps/mmckpt/verbs.h"
 #include "lib/base/json.h"
 #include "lib/ckpt/tensor_tree.h"
@@ -13,43 +13,30 @@ namespace mm::mmckpt {
 namespace {
 
 struct Options {
-  std::string in, out, to = "hf", dtype = "keep", adapter;
+  std::string in, to = "hf", adapter;
   ckpt::ConvertOptions convert;
-  bool json = false;
+  OutputOptions output;
 };
-
-const std::map<std::string, ckpt::DType> kDtypes = {
-    {"fp16", ckpt::DType::kF16}, {"bf16", ckpt::DType::kBF16}, {"fp32", ckpt::DType::kF32}};
 
 int run(const Options& options) {
   ckpt::ConvertOptions convert = options.convert;
   using To = ckpt::ConvertOptions::To;
   convert.to = options.to == "own" ? To::kOwn : options.to == "peft" ? To::kPeft : To::kHuggingFace;
   convert.adapter = options.adapter;
-  if (options.dtype != "keep") convert.dtype = kDtypes.at(options.dtype);
+  convert.dtype = options.output.element_type();
+  convert.max_shard_bytes = options.output.max_shard_bytes;
   const ckpt::Conversion done =
-      ckpt::convert(ckpt::resolve_target(options.in), options.out, convert);
-  if (options.json) {
-    const Json json{{"schema", 1},         {"out", options.out},  {"tensors", done.tensors},
-                    {"files", done.files}, {"bytes", done.bytes}, {"notes", done.notes}};
+      ckpt::convert(ckpt::resolve_target(options.in), options.output.out, convert);
+  if (options.output.json) {
+    const Json json{{"schema", 1},         {"out", options.output.out}, {"tensors", done.tensors},
+                    {"files", done.files}, {"bytes", done.bytes},       {"notes", done.notes}};
     fmt::print("{}\n", json.dump(2));
     return 0;
   }
   for (const std::string& note : done.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print("{}: {} tensors, {} in {} file{}\n", options.out, done.tensors,
+  fmt::print("{}: {} tensors, {} in {} file{}\n", options.output.out, done.tensors,
              ckpt::size_text(done.bytes), done.files, done.files == 1 ? "" : "s");
   return 0;
-}
-
-void add_output_options(CLI::App& verb, Options& options) {
-  verb.add_option("--dtype", options.dtype, "of floating-point tensors")
-      ->check(CLI::IsMember({"keep", "fp16", "bf16", "fp32"}))
-      ->capture_default_str();
-  verb.add_option("--max-shard-size", options.convert.max_shard_bytes,
-                  "bytes of tensors in one file, such as 5GB (default: 5GB)")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::PositiveNumber);
-  verb.add_flag("--json", options.json, "one JSON object instead of text");
 }
 
 }  // namespace
@@ -63,8 +50,7 @@ void add_merge(CLI::App& app, Action& action) {
   verb->add_option("adapter", options->adapter,
                    "directory with adapter_config.json and adapter_model.safetensors")
       ->required();
-  verb->add_option("out", options->out, "directory to make; must not exist")->required();
-  add_output_options(*verb, *options);
+  add_output_options(*verb, options->output);
   verb->footer(
       "Examples:\n"
       "  mmckpt merge llava-1.5-7b-hf my-adapter merged-hf\n"
@@ -79,7 +65,7 @@ void add_convert(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   verb->add_option("in", options->in, "Hugging Face directory, RUN, RUN/ckpt or step-NNNNNNNN")
       ->required();
-  verb->add_option("out", options->out, "directory to make; must not exist")->required();
+  add_output_options(*verb, options->output);
   verb->add_option("--to", options->to,
                    "hf: config.json and safetensors; own: a checkpoint for init.from; peft: the "
                    "low-rank adapters alone")
@@ -89,7 +75,6 @@ void add_convert(CLI::App& app, Action& action) {
                  "own: add low-rank adapters to their weights (hf always does)");
   verb->add_flag("--keep-filler-rows", options->convert.keep_filler_rows,
                  "hf, peft: keep vocabulary rows that only fill up to a multiple");
-  add_output_options(*verb, *options);
   verb->footer(
       "Examples:\n"
       "  mmckpt convert runs/quickstart quickstart-hf --dtype bf16\n"

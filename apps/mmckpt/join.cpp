@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 
+#include "apps/mmckpt/output_options.h"
 #include "apps/mmckpt/verbs.h"
 #include "lib/base/json.h"
 #include "lib/ckpt/tensor_tree.h"
@@ -13,21 +13,19 @@ namespace mm::mmckpt {
 namespace {
 
 struct Options {
-  std::string vision, language, out, dtype = "keep";
+  std::string vision, language;
   ckpt::JoinOptions join;
-  bool json = false;
+  OutputOptions output;
 };
-
-const std::map<std::string, ckpt::DType> kDtypes = {
-    {"fp16", ckpt::DType::kF16}, {"bf16", ckpt::DType::kBF16}, {"fp32", ckpt::DType::kF32}};
 
 int run(const Options& options) {
   ckpt::JoinOptions join = options.join;
-  if (options.dtype != "keep") join.dtype = kDtypes.at(options.dtype);
-  const ckpt::Join done = ckpt::join(options.vision, options.language, options.out, join);
-  if (options.json) {
+  join.dtype = options.output.element_type();
+  join.max_shard_bytes = options.output.max_shard_bytes;
+  const ckpt::Join done = ckpt::join(options.vision, options.language, options.output.out, join);
+  if (options.output.json) {
     const Json json{{"schema", 1},
-                    {"out", options.out},
+                    {"out", options.output.out},
                     {"tensors", done.tensors},
                     {"files", done.files},
                     {"bytes", done.bytes},
@@ -39,7 +37,7 @@ int run(const Options& options) {
     return 0;
   }
   for (const std::string& note : done.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print("{}: {} tensors, {} in {} file{}, image token {}, no projector\n", options.out,
+  fmt::print("{}: {} tensors, {} in {} file{}, image token {}, no projector\n", options.output.out,
              done.tensors, ckpt::size_text(done.bytes), done.files, done.files == 1 ? "" : "s",
              done.image_token);
   return 0;
@@ -56,18 +54,10 @@ void add_join(CLI::App& app, Action& action) {
   verb->add_option("language", options->language,
                    "Hugging Face directory of Llama (Vicuna), Mistral, Qwen2 or Qwen3")
       ->required();
-  verb->add_option("out", options->out, "directory to make; must not exist")->required();
+  add_output_options(*verb, options->output);
   verb->add_option("--feature-layer", options->join.feature_layer,
                    "the tower's layer that is read; 0: embeddings, negative: from the end")
       ->capture_default_str();
-  verb->add_option("--dtype", options->dtype, "of floating-point tensors")
-      ->check(CLI::IsMember({"keep", "fp16", "bf16", "fp32"}))
-      ->capture_default_str();
-  verb->add_option("--max-shard-size", options->join.max_shard_bytes,
-                   "bytes of tensors in one file, such as 5GB (default: 5GB)")
-      ->transform(CLI::AsSizeValue(true))
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", options->json, "one JSON object instead of text");
   verb->footer(
       "The projector is in neither directory: mmtrain run draws it (model.from).\n"
       "Examples:\n"

@@ -28,8 +28,8 @@ std::string_view trimmed(std::string_view name) {
 
 }  // namespace
 
-CsvReader::CsvReader(const std::filesystem::path& path, char delimiter)
-    : in_(path), delimiter_(delimiter) {}
+CsvReader::CsvReader(const std::filesystem::path& path, char delimiter, EmptyQuotes empty_quotes)
+    : in_(path), delimiter_(delimiter), empty_quotes_(empty_quotes) {}
 
 int CsvReader::get() {
   const int byte = in_.get();
@@ -87,9 +87,11 @@ std::optional<CsvRow> CsvReader::next() {
     CsvRow row;
     row.line = line_;
     row_bytes_ = 0;
+    const bool quoted = empty_quotes_ == EmptyQuotes::kRow && in_.peek() == '"';
     while (read_field(row)) {
     }
-    const bool blank = row.fields.size() == 1 && row.fields[0].empty() && row.problem.empty();
+    const bool blank =
+        !quoted && row.fields.size() == 1 && row.fields[0].empty() && row.problem.empty();
     if (!blank) return row;
   }
 }

@@ -23,8 +23,11 @@ struct CsvRow {
 /// is that of one row. Not thread-safe.
 class CsvReader {
  public:
+  /// Whether a line that holds "" alone is a row of one empty field, or means nothing.
+  enum class EmptyQuotes { kSkipped, kRow };
   /// Throws IoError.
-  CsvReader(const std::filesystem::path& path, char delimiter);
+  CsvReader(const std::filesystem::path& path, char delimiter,
+            EmptyQuotes empty_quotes = EmptyQuotes::kSkipped);
   /// Nothing at the end. A quote left open to the end of the file, or a row over kMaxRowBytes,
   /// gives a row with a problem; reading goes on after the line where it was noticed.
   std::optional<CsvRow> next();
@@ -38,6 +41,7 @@ class CsvReader {
 
   TextStream in_;
   const char delimiter_;
+  const EmptyQuotes empty_quotes_;
   uint64_t line_ = 1;
   size_t row_bytes_ = 0;
 };

@@ -132,4 +132,24 @@ Slot add_tile_arrangement(Model& model, const LlavaConfig& config, Slot tile_fea
   return out;
 }
 
+PictureShape tiled_shape(const LlavaConfig& config, int64_t height, int64_t width) {
+  const auto side = static_cast<int32_t>(config.vision.image_size);
+  std::vector<image::Size> points;
+  for (const GridPoint& point : config.grid_points)
+    points.push_back({static_cast<int32_t>(point.width), static_cast<int32_t>(point.height)});
+  const image::Size size{static_cast<int32_t>(width), static_cast<int32_t>(height)};
+  const image::Size best = image::best_grid(size, points);
+  const image::Size grid{best.width / side, best.height / side};
+  return {.tiles = 1 + int64_t{grid.width} * grid.height,
+          .rows = grid.height,
+          .columns = grid.width,
+          .tokens = image::anyres_tokens(
+              size, static_cast<int32_t>(config.vision.image_size / config.vision.patch_size), grid,
+              static_cast<int32_t>(config.max_grid_tiles)),
+          .height = side,
+          .width = side,
+          .original_height = height,
+          .original_width = width};
+}
+
 }  // namespace mm::model

@@ -27,4 +27,8 @@ at::Tensor arrange_tiles(const at::Tensor& features, const at::Tensor& newline,
 /// slot "features".
 Slot add_tile_arrangement(Model& model, const LlavaConfig& config, Slot tile_features);
 
+/// What a picture of height x width pixels becomes under `config`: its grid of tiles with the whole
+/// first, and its tokens, as `mmshard pack --geometry anyres` lays it out.
+PictureShape tiled_shape(const LlavaConfig& config, int64_t height, int64_t width);
+
 }  // namespace mm::model

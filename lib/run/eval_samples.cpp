@@ -14,11 +14,13 @@ void check_same_preparation(const TrainedModel& trained, const data::Dataset& se
                      set.directory().string(), trained.run.string());
   }
   // A set of texts alone fits every model.
+  const data::PictureEntry &these = set.manifest().pictures, &known = trained.data.pictures;
   if (set.manifest().counts.images > 0 &&
-      set.manifest().pictures.side != trained.config.vision.image_size) {
-    throw UsageError("{}: pictures of {} pixels, {} was trained on {}", set.directory().string(),
-                     set.manifest().pictures.side, trained.run.string(),
-                     trained.config.vision.image_size);
+      (these.side != known.side || these.patches != known.patches ||
+       these.varied != known.varied)) {
+    throw UsageError("{}: pictures by \"{}\" of {} pixels, {} was trained on \"{}\" of {}",
+                     set.directory().string(), these.geometry, these.side, trained.run.string(),
+                     known.geometry, known.side);
   }
 }
 
@@ -37,7 +39,8 @@ std::string prompt_text(const TrainedModel& trained, const data::SampleText& tex
 EvalSamples read_eval_samples(const TrainedModel& trained, const data::Dataset& set,
                               int64_t limit) {
   check_same_preparation(trained, set);
-  EvalSamples all;
+  EvalSamples all{.origin = set.directory().string()};
+  if (set.rows() == 0) throw DataError("{}: no sample in it", all.origin);
   const uint64_t rows =
       limit > 0 ? std::min<uint64_t>(set.rows(), static_cast<uint64_t>(limit)) : set.rows();
   for (uint64_t row = 0; row < rows; ++row) {
@@ -56,13 +59,20 @@ EvalSamples read_eval_samples(const TrainedModel& trained, const data::Dataset& 
   return all;
 }
 
-void check_one_picture(const EvalSamples& all, const data::Dataset& set) {
+void check_one_picture(const EvalSamples& all) {
   for (size_t i = 0; i < all.size(); ++i) {
     const size_t pictures = all.samples[i].text.image_begin.size();
     if (pictures != 1)
-      throw DataError("{}: sample {} has {} pictures; expected one", set.directory().string(),
-                      all.keys[i], pictures);
+      throw DataError("{}: sample {} has {} pictures; expected one", all.origin, all.keys[i],
+                      pictures);
   }
+}
+
+std::vector<std::string> answers_to(const TrainedModel& trained, const model::ParamView& params,
+                                    const EvalSamples& all, int64_t max_new_tokens) {
+  std::vector<const data::Sample*> prompts;
+  for (const data::Sample& sample : all.samples) prompts.push_back(&sample);
+  return answer(trained, params, prompts, max_new_tokens);
 }
 
 std::vector<double> truth_scores(const TrainedModel& trained, const model::ParamView& params,

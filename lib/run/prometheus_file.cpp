@@ -49,7 +49,7 @@ void PrometheusFile::update(const StepRecord& record) {
     Labels labels;
     if (!metric.label.empty()) labels[metric.label] = metric.label_value;
     all.gauge("mmkit_" + metric.group + "_" + metric.name,
-              "Of the newest step that tells it; docs/operations.md has the meaning.", labels)
+              "Of the newest step that tells it; docs/formats.md has the meaning.", labels)
         .Set(metric.value);
   }
   all.newer = true;

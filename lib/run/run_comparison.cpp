@@ -1,12 +1,15 @@
 #include "lib/run/run_comparison.h"
 
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include "lib/base/html.h"
+#include "lib/base/toml_text.h"
 #include "lib/run/report_page.h"
 #include "lib/run/svg_chart.h"
 
@@ -93,28 +96,42 @@ std::string differences_table(std::span<const RunReport> runs) {
   return out + "</table>";
 }
 
-/// Keys of resolved TOML with their tables in front; of several [[stage]]s, numbered.
-std::vector<std::pair<std::string, std::string>> keys_of(const std::string& recipe) {
-  std::vector<std::pair<std::string, std::string>> keys;
-  std::map<std::string, int> arrays;
-  std::string table;
-  for (size_t begin = 0; begin < recipe.size();) {
-    const size_t end = std::min(recipe.find('\n', begin), recipe.size());
-    const std::string line = recipe.substr(begin, end - begin);
-    begin = end + 1;
-    if (line.starts_with("[[")) {
-      const std::string name = line.substr(2, line.find(']') - 2);
-      table = fmt::format("{}.{}.", name, arrays[name]++);
-    } else if (line.starts_with("[")) {
-      const std::string name = line.substr(1, line.find(']') - 1);
-      const auto array = arrays.find(name.substr(0, name.find('.')));
-      table = array == arrays.end() ? name + "."
-                                    : fmt::format("{}.{}{}.", array->first, array->second - 1,
-                                                  name.substr(array->first.size()));
-    } else if (const size_t equals = line.find(" = "); equals != std::string::npos) {
-      const size_t from = line.find_first_not_of(' ');
-      keys.emplace_back(table + line.substr(from, equals - from), line.substr(equals + 3));
-    }
+using Keys = std::vector<std::pair<std::string, std::string>>;
+
+std::string value_text(const toml::node& node) {
+  if (const auto* number = node.as_floating_point()) return toml_text(number->get());
+  if (const auto* array = node.as_array()) {
+    std::vector<std::string> elements;
+    for (const toml::node& element : *array) elements.push_back(value_text(element));
+    return fmt::format("[{}]", fmt::join(elements, ", "));
+  }
+  std::ostringstream text;
+  node.visit([&](const auto& value) { text << value; });
+  return text.str();
+}
+
+/// Values below `node` by their path, elements of arrays of tables by number.
+void add_keys(const toml::node& node, const std::string& path, Keys& keys) {
+  const auto below = [&](const auto& name) {
+    return fmt::format("{}{}{}", path, path.empty() ? "" : ".", name);
+  };
+  if (const toml::table* table = node.as_table()) {
+    for (const auto& [key, value] : *table) add_keys(value, below(key.str()), keys);
+  } else if (node.is_array_of_tables()) {
+    for (size_t i = 0; i < node.as_array()->size(); ++i)
+      add_keys(*node.as_array()->get(i), below(i), keys);
+  } else {
+    keys.emplace_back(path, value_text(node));
+  }
+}
+
+/// A recipe of a run's directory that is not TOML has no keys: the page shows the rest.
+Keys keys_of(const std::string& recipe) {
+  Keys keys;
+  try {
+    add_keys(toml::parse(recipe), "", keys);
+  } catch (const toml::parse_error& error) {
+    keys.emplace_back("recipe.toml", std::string(error.description()));
   }
   return keys;
 }

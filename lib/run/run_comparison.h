@@ -13,7 +13,8 @@ namespace mm::run {
 std::string render_comparison(std::span<const RunReport> runs);
 
 /// Lines of recipes (resolved TOML) that are not the same in all: "table.key", then each recipe's
-/// value, "" where it has none. In the order of the first recipe, then of the others' additions.
+/// value, "" where it has none. By name, those that only later recipes have at the end. What is not
+/// TOML differs as a whole.
 struct RecipeDifference {
   std::string key;
   std::vector<std::string> values;

@@ -7,7 +7,6 @@
 
 #include "lib/base/error.h"
 #include "lib/base/progress.h"
-#include "lib/run/eval_samples.h"
 #include "lib/score/retrieval.h"
 
 namespace mm::run {
@@ -63,41 +62,32 @@ Json retrieval_json(const TrainedModel& trained, const EvalSamples& all) {
           {"text_to_picture", ranks_json(score::text_to_picture(table))}};
 }
 
-std::vector<AnsweredSample> ask_all(const TrainedModel& trained, const EvalSamples& all,
-                                    int64_t max_new_tokens) {
-  std::vector<const data::Sample*> prompts;
-  for (const data::Sample& sample : all.samples) prompts.push_back(&sample);
-  const std::vector<std::string> answers =
-      answer(trained, *trained.params, prompts, max_new_tokens);
+}  // namespace
+
+std::vector<AnsweredSample> answered_samples(const TaskInputs& inputs) {
+  const EvalSamples& all = inputs.samples;
+  MM_CHECK(inputs.answers.size() == all.size(), "{} answers to {} samples", inputs.answers.size(),
+           all.size());
   std::vector<AnsweredSample> answered;
   for (size_t i = 0; i < all.size(); ++i)
-    answered.push_back({all.keys[i], all.prompts[i], all.truths[i], answers[i]});
+    answered.push_back({all.keys[i], all.prompts[i], all.truths[i], inputs.answers[i]});
   return answered;
 }
 
-}  // namespace
-
-Json evaluate_tasks(const TrainedModel& trained, const data::Dataset& set,
-                    const TaskReferences& references, const TaskOptions& options) {
-  const EvalSamples all = read_eval_samples(trained, set, options.limit);
-  if (all.size() == 0) throw DataError("{}: no sample in it", set.directory().string());
+Json evaluate_tasks(const TrainedModel& trained, std::span<const EvalTask> tasks,
+                    const TaskInputs& inputs) {
   std::vector<AnsweredSample> answered;
-  if (!options.answers.empty() ||
-      std::any_of(options.tasks.begin(), options.tasks.end(), needs_answers))
-    answered = ask_all(trained, all, options.max_new_tokens);
-  if (!options.answers.empty())
-    write_answers(options.answers, answered,
-                  fmt::format("{}-step{}", trained.run.filename().string(), trained.step));
+  if (std::any_of(tasks.begin(), tasks.end(), needs_answers)) answered = answered_samples(inputs);
   Json figures = Json::object();
-  for (const EvalTask task : options.tasks) {
+  for (const EvalTask task : tasks) {
     Json& place = figures[std::string(task_name(task))];
     if (task == EvalTask::kPerplexity) {
-      place = perplexity_json(trained, all);
+      place = perplexity_json(trained, inputs.samples);
     } else if (task == EvalTask::kRetrieval) {
-      check_one_picture(all, set);
-      place = retrieval_json(trained, all);
+      check_one_picture(inputs.samples);
+      place = retrieval_json(trained, inputs.samples);
     } else {
-      place = score_task(task, answered, references);
+      place = score_task(task, answered, inputs.references);
     }
   }
   return figures;

@@ -1,24 +1,28 @@
 #pragma once
+#include <span>
 #include <vector>
 
-#include "lib/data/dataset.h"
+#include "lib/run/eval_samples.h"
 #include "lib/run/task_scores.h"
-#include "lib/run/trained_model.h"
 
 namespace mm::run {
 
-struct TaskOptions {
-  std::vector<EvalTask> tasks;
-  int64_t limit = 0;  ///< first samples only, 0: all
-  int64_t max_new_tokens = 32;
-  std::filesystem::path answers;  ///< also write LLaVA's answer file; empty: none
+/// What a task scores: samples, and what the trained model answered to each, in order; no answers
+/// where no task needs_answers.
+struct TaskInputs {
+  const EvalSamples& samples;
+  const std::vector<std::string>& answers;
+  const TaskReferences& references;
 };
+
+/// Samples beside their answers.
+std::vector<AnsweredSample> answered_samples(const TaskInputs& inputs);
 
 /// Figures by task, as score_task gives them; perplexity: {"samples", "targets", "loss",
 /// "perplexity"}; retrieval: {"samples", "picture_to_text", "text_to_picture"}, captions and
-/// pictures ranked by length-normalised log-likelihood. Every sample is asked once, whatever the
-/// tasks. EvalTask::kNames is evaluate_names' and refused here. Throws UsageError, DataError.
-Json evaluate_tasks(const TrainedModel& trained, const data::Dataset& set,
-                    const TaskReferences& references, const TaskOptions& options);
+/// pictures ranked by length-normalised log-likelihood. EvalTask::kNames is evaluate_names' and
+/// refused here (InternalError). Throws DataError as the tasks do.
+Json evaluate_tasks(const TrainedModel& trained, std::span<const EvalTask> tasks,
+                    const TaskInputs& inputs);
 
 }  // namespace mm::run

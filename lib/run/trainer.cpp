@@ -43,6 +43,7 @@ void Trainer::open_data() {
     if (auto tiers = cache_tiers(recipe_); !tiers.empty())
       sets_.back()->use_cache({.tiers = std::move(tiers)});
   }
+  for (const auto& set : sets_) tallies_.emplace_back(*set);
 }
 
 void Trainer::build() {
@@ -286,7 +287,7 @@ StepRecord Trainer::record_of(const StageStep& done, size_t index, double second
 
 void Trainer::add_gathered(StepRecord& record, const StageStep& done, size_t index) {
   if (is_due(recipe_.metrics.sources, global_step_)) {
-    const LossBy by = LossTally(*sets_[index]).of(done, *comm_.control);
+    const LossBy by = tallies_[index].of(done, *comm_.control);
     record.loss_by = by.modality;
     record.loss_by_source = by.source;
   }

@@ -85,6 +85,7 @@ class Trainer {
   int64_t saved_step_ = -1;
   int64_t tokens_seen_ = 0, bad_samples_ = 0;
   health::DeviceUse devices_;
+  std::vector<LossTally> tallies_;  ///< one a stage
   std::vector<StepRecord> records_;
 };
 

@@ -32,31 +32,40 @@ TaskReferences references_of(const Json& options) {
   return references;
 }
 
+EvalResult evaluate(const TrainedModel& trained, const EvalSamples& all, const Json& options) {
+  std::vector<EvalTask> tasks = tasks_of(options);
+  const TaskReferences references = references_of(options);
+  const std::string file = options.at("answers");
+  const int64_t max_new_tokens = options.at("max_new_tokens");
+  const bool with_names = std::erase(tasks, EvalTask::kNames) > 0;
+  std::vector<std::string> answers;
+  if (with_names || !file.empty() || std::any_of(tasks.begin(), tasks.end(), needs_answers))
+    answers = answers_to(trained, *trained.params, all, max_new_tokens);
+  const TaskInputs inputs{all, answers, references};
+  if (!file.empty())
+    write_answers(file, answered_samples(inputs),
+                  fmt::format("{}-step{}", trained.run.filename().string(), trained.step));
+  EvalResult result{.data = all.origin, .step = trained.step};
+  if (with_names) result = evaluate_names(trained, all, answers, max_new_tokens);
+  result.tasks = evaluate_tasks(trained, tasks, inputs);
+  return result;
+}
+
 }  // namespace
 
 int verb_eval(const Json& options) {
+  tasks_of(options);  // a wrong name is said before a model is loaded
   const std::filesystem::path run = options.at("from").get<std::string>();
-  TaskOptions wanted{.tasks = tasks_of(options),
-                     .limit = options.at("limit"),
-                     .max_new_tokens = options.at("max_new_tokens"),
-                     .answers = options.at("answers").get<std::string>()};
-  const TaskReferences references = references_of(options);
   const TrainedModel trained = open_trained(run);
   const auto set = data::Dataset::open(options.at("data").get<std::string>());
-  const auto names = std::find(wanted.tasks.begin(), wanted.tasks.end(), EvalTask::kNames);
-  const bool with_names = names != wanted.tasks.end();
-  if (with_names) wanted.tasks.erase(names);
-  EvalResult result{.data = set->directory().string(), .step = trained.step};
-  if (with_names)
-    result = evaluate_names(trained, *set,
-                            {.limit = wanted.limit, .max_new_tokens = wanted.max_new_tokens});
-  if (!wanted.tasks.empty() || !wanted.answers.empty())
-    result.tasks = evaluate_tasks(trained, *set, references, wanted);
+  const EvalResult result =
+      evaluate(trained, read_eval_samples(trained, *set, options.at("limit")), options);
   write_file_atomic(run / "eval.json", result.to_json().dump() + "\n");
   if (options.at("json").get<bool>()) {
     fmt::print("{}\n", result.to_json().dump(2));
   } else {
-    fmt::print("{}{}", with_names ? result.table(options.at("rows")) : "", result.task_lines());
+    fmt::print("{}{}", result.rows.empty() ? "" : result.table(options.at("rows")),
+               result.task_lines());
   }
   return 0;
 }

@@ -17,6 +17,27 @@ struct Row {
   bool keeps_user_text = true, marks_first = true, strips_text = false;
 };
 
+constexpr Row kChatMl{.name = "chatml",
+                      .system_open = "<|im_start|>system\n",
+                      .system = "You are a helpful assistant.",
+                      .system_close = "<|im_end|>\n",
+                      .user_open = "<|im_start|>user\n",
+                      .user_close = "<|im_end|>\n",
+                      .answer_open = "<|im_start|>assistant\n",
+                      .answer_close = "<|im_end|>",
+                      .turn_close = "\n"};
+
+/// ChatML with pictures where they stand, between marks of their own.
+constexpr Row qwen2_vl() {
+  Row row = kChatMl;
+  row.name = "qwen2_vl";
+  row.image_open = "<|vision_start|>";
+  row.image = "<|image_pad|>";
+  row.image_close = "<|vision_end|>";
+  row.marks_first = false;
+  return row;
+}
+
 constexpr std::array kRows = {
     Row{.name = "plain", .begin = "{bos}", .answer_close = "\n", .keeps_user_text = false},
     Row{.name = "plain_eos", .begin = "{bos}", .answer_close = "{eos}", .keeps_user_text = false},
@@ -39,28 +60,8 @@ constexpr std::array kRows = {
         .answer_open = "<|start_header_id|>assistant<|end_header_id|>\n\n",
         .answer_close = "<|eot_id|>",
         .strips_text = true},
-    Row{.name = "chatml",
-        .system_open = "<|im_start|>system\n",
-        .system = "You are a helpful assistant.",
-        .system_close = "<|im_end|>\n",
-        .user_open = "<|im_start|>user\n",
-        .user_close = "<|im_end|>\n",
-        .answer_open = "<|im_start|>assistant\n",
-        .answer_close = "<|im_end|>",
-        .turn_close = "\n"},
-    Row{.name = "qwen2_vl",
-        .system_open = "<|im_start|>system\n",
-        .system = "You are a helpful assistant.",
-        .system_close = "<|im_end|>\n",
-        .user_open = "<|im_start|>user\n",
-        .user_close = "<|im_end|>\n",
-        .answer_open = "<|im_start|>assistant\n",
-        .answer_close = "<|im_end|>",
-        .turn_close = "\n",
-        .image_open = "<|vision_start|>",
-        .image = "<|image_pad|>",
-        .image_close = "<|vision_end|>",
-        .marks_first = false}};
+    kChatMl,
+    qwen2_vl()};
 
 ChatTemplate from_row(const Row& row) {
   const auto text = [](std::string_view s) { return std::string(s); };

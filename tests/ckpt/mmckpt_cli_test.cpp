@@ -7,6 +7,7 @@
 #include "lib/base/file.h"
 #include "lib/base/json.h"
 #include "lib/ckpt/layout.h"
+#include "lib/ckpt/peft.h"
 #include "tests/ckpt/raw_safetensors.h"
 #include "tests/ckpt/temp_dir.h"
 #include "tests/ckpt/two_directories.h"
@@ -139,4 +140,45 @@ TEST_CASE("mmckpt join: one line or one JSON object on stdout; refusals are one 
   std::filesystem::remove(dir / "clip/config.json");
   refused(both + out + "4", 74, "config.json");
   CHECK(mmckpt("join " + vision).exit_code == 2);
+}
+
+TEST_CASE("mmckpt merge, inspect of an adapter, convert --to peft: text, JSON, refusals") {
+  using mm::ckpt::DType;
+  const TempDir dir;
+  const std::string layer = "language_model.model.layers.0.self_attn.q_proj";
+  const auto weight = mm::ckpt::test::floats({1, 2, 3, 4, 5, 6}),
+             a = mm::ckpt::test::floats({1, 0, 1}), b = mm::ckpt::test::floats({1, -1});
+  const auto write = [&](const std::string& name, const std::string& file, const mm::Json& config,
+                         const std::vector<mm::ckpt::TensorSource>& tensors) {
+    std::filesystem::create_directory(dir / name);
+    mm::ckpt::write_safetensors(dir / name / file, tensors);
+    const char* json = file.starts_with("adapter") ? "adapter_config.json" : "config.json";
+    mm::write_file_atomic(dir / name / json, config.dump());
+    return (dir / name).string();
+  };
+  const std::string base = write(
+      "base", "model.safetensors",
+      {{"model_type", "llava"}, {"text_config", {{"vocab_size", 8}}}, {"image_token_index", 7}},
+      {{layer + ".weight", DType::kF32, {2, 3}, weight, {}}});
+  const std::string adapter =
+      write("adapter", "adapter_model.safetensors",
+            mm::ckpt::peft_config({1, 2}, {"base", {"q_proj"}, {}}),
+            {{mm::ckpt::peft_name(layer + ".lora_A.weight"), DType::kF32, {1, 3}, a, {}},
+             {mm::ckpt::peft_name(layer + ".lora_B.weight"), DType::kF32, {2, 1}, b, {}}});
+  const std::string out = (dir / "out").string(), merge = "merge " + base + " " + adapter + " ";
+  const Run text = mmckpt(merge + out);
+  CHECK(text.exit_code == 0);
+  CHECK(text.output == out + ": 1 tensors, 24 B in 1 file\n");
+  const Run json = mmckpt(merge + out + "2 --json");
+  CHECK(json.exit_code == 0);
+  CHECK(mm::Json::parse(json.output)["tensors"] == 1);
+  CHECK(mmckpt("inspect " + adapter).output.find("rank 1") != std::string::npos);
+  const Run again = mmckpt(merge + out, kStderr);
+  CHECK(again.exit_code == 2);
+  CHECK(again.output ==
+        "mmckpt: error: " + out + ": exists already; choose another name or remove it\n");
+  CHECK(mmckpt("merge " + base + " " + base + " " + out + "3").exit_code != 0);
+  const Run none = mmckpt("convert " + base + " " + out + "4 --to peft", kStderr);
+  CHECK(none.exit_code != 0);
+  CHECK(std::count(none.output.begin(), none.output.end(), '\n') == 1);
 }

@@ -47,15 +47,6 @@ double copy_rate() {
 template <typename T>
 constexpr const char* kName = std::is_same_v<T, float> ? "fp32" : "bf16";
 
-template <typename T, typename F, typename B>
-auto pick(F f32, B bf16) {
-  if constexpr (std::is_same_v<T, float>) {
-    return f32;
-  } else {
-    return bf16;
-  }
-}
-
 template <typename T>
 Line check_rms_norm() {
   DeviceArrays d;

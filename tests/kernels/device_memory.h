@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 #include <vector>
 
 #include "lib/base/error.h"
@@ -13,6 +14,16 @@ namespace mm::kernels::test {
 inline void cuda_check(int status) {
   if (status != 0)
     throw DeviceError("CUDA: {}", cudaGetErrorString(static_cast<cudaError_t>(status)));
+}
+
+/// The launcher of T's type.
+template <typename T, typename F, typename B>
+auto pick(F f32, B bf16) {
+  if constexpr (std::is_same_v<T, float>) {
+    return f32;
+  } else {
+    return bf16;
+  }
 }
 
 /// Device copies of host arrays that live as long as this object; written arrays go back to the

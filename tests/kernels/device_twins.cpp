@@ -5,16 +5,6 @@
 namespace mm::kernels::test {
 namespace {
 
-// Picks the launcher of T's type.
-template <typename T, typename F, typename B>
-auto pick(F f32, B bf16) {
-  if constexpr (std::is_same_v<T, float>) {
-    return f32;
-  } else {
-    return bf16;
-  }
-}
-
 template <typename T>
 void rms_norm_backward_on_device(Shape shape, const RmsNormBackward<T>& p) {
   DeviceArrays d;

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "lib/image/anyres.h"
 #include "lib/model/cross_entropy.h"
 #include "lib/model/initial_draw.h"
 #include "lib/model/patch_layout.h"
@@ -97,27 +96,6 @@ LlavaConfig tiny_qwen_config() {
   config.vision_start_token = 46;
   config.vision_end_token = 47;
   return config;
-}
-
-PictureShape tiled_picture(const LlavaConfig& config, int64_t height, int64_t width) {
-  const auto side = static_cast<int32_t>(config.vision.image_size);
-  std::vector<image::Size> points;
-  for (const GridPoint& p : config.grid_points)
-    points.push_back({static_cast<int32_t>(p.width), static_cast<int32_t>(p.height)});
-  const image::Size size{static_cast<int32_t>(width), static_cast<int32_t>(height)};
-  const image::Size best = image::best_grid(size, points);
-  const image::Size grid{best.width / side, best.height / side};
-  PictureShape shape{.tiles = 1 + int64_t{grid.width} * grid.height,
-                     .rows = grid.height,
-                     .columns = grid.width,
-                     .height = side,
-                     .width = side,
-                     .original_height = height,
-                     .original_width = width};
-  shape.tokens = image::anyres_tokens(
-      size, static_cast<int32_t>(config.vision.image_size / config.vision.patch_size), grid,
-      static_cast<int32_t>(config.max_grid_tiles));
-  return shape;
 }
 
 PictureShape sized_picture(const LlavaConfig& config, int64_t token_rows, int64_t token_columns) {

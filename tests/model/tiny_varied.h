@@ -17,8 +17,7 @@ struct VariedSample {
   std::vector<PictureShape> pictures;
   std::vector<int64_t> text;
 };
-/// A picture of these pixels as the configuration prepares it.
-PictureShape tiled_picture(const LlavaConfig& config, int64_t height, int64_t width);
+/// A picture of so many tokens.
 PictureShape sized_picture(const LlavaConfig& config, int64_t token_rows, int64_t token_columns);
 
 /// Packs samples. Pixels depend on the sample's first text token and the picture's number only.

@@ -3,6 +3,7 @@
 
 #include "lib/model/flops.h"
 #include "lib/model/generate.h"
+#include "lib/model/tile_features.h"
 #include "tests/model/tiny_varied.h"
 
 using namespace mm::model;
@@ -17,9 +18,9 @@ struct Case {
 
 Case tiled_case(const LlavaConfig& config) {
   return {config,
-          {{{tiled_picture(config, 5, 11)}, {1, 12, 13, 14}},
+          {{{tiled_shape(config, 5, 11)}, {1, 12, 13, 14}},
            {{}, {1, 22, 23}},
-           {{tiled_picture(config, 9, 4), tiled_picture(config, 16, 16)}, {3, 4}}}};
+           {{tiled_shape(config, 9, 4), tiled_shape(config, 16, 16)}, {3, 4}}}};
 }
 
 Case sized_case() {

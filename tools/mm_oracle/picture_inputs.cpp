@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 
 #include "lib/base/error.h"
-#include "lib/image/anyres.h"
 #include "lib/model/cross_entropy.h"
 #include "lib/model/patch_layout.h"
+#include "lib/model/tile_features.h"
 
 namespace mm::oracle {
 namespace {
@@ -20,30 +20,6 @@ at::Tensor read_table(Folder& folder, const char* name, int64_t columns) {
                     folder.directory().string(), name, columns);
   }
   return table;
-}
-
-image::Size size_of(const model::GridPoint& point) {
-  return {static_cast<int32_t>(point.width), static_cast<int32_t>(point.height)};
-}
-
-PictureShape tiled(int64_t height, int64_t width, const model::LlavaConfig& config) {
-  const auto side = static_cast<int32_t>(config.vision.image_size);
-  const auto patches = static_cast<int32_t>(config.vision.image_size / config.vision.patch_size);
-  std::vector<image::Size> points;
-  for (const model::GridPoint& point : config.grid_points) points.push_back(size_of(point));
-  const image::Size size{static_cast<int32_t>(width), static_cast<int32_t>(height)};
-  const image::Size best = image::best_grid(size, points);
-  const image::Size grid{best.width / side, best.height / side};
-  PictureShape shape{.tiles = 1 + int64_t{grid.width} * grid.height,
-                     .rows = grid.height,
-                     .columns = grid.width,
-                     .height = side,
-                     .width = side,
-                     .original_height = height,
-                     .original_width = width};
-  shape.tokens =
-      image::anyres_tokens(size, patches, grid, static_cast<int32_t>(config.max_grid_tiles));
-  return shape;
 }
 
 PictureShape of_patches(int64_t rows, int64_t columns, const model::VisionConfig& config) {
@@ -85,7 +61,8 @@ std::vector<PictureShape> read_pictures(Folder& folder, const model::LlavaConfig
   if (config.has_tiles()) {
     const at::Tensor sizes = read_table(folder, "image_sizes", 2);
     for (int64_t i = 0; i < sizes.size(0); ++i)
-      pictures.push_back(tiled(sizes[i][0].item<int64_t>(), sizes[i][1].item<int64_t>(), config));
+      pictures.push_back(
+          model::tiled_shape(config, sizes[i][0].item<int64_t>(), sizes[i][1].item<int64_t>()));
   }
   if (config.family == model::Family::kQwen25Vl) {
     const at::Tensor grids = read_table(folder, "image_grid_thw", 3);
