@@ -89,22 +89,26 @@ CacheDirectory::CacheDirectory(fs::path directory, uint64_t budget_bytes, CacheF
   remove_dead();
 }
 
+bool CacheDirectory::has_marker() const {
+  if (!fs::exists(root_ / kMarker)) return false;
+  const Json marker = read_json_file(root_ / kMarker);
+  if (marker.is_object() && marker.value("format", "") == "mmkit-cache" &&
+      marker.value("version", 0) == 1) {
+    return true;
+  }
+  throw UsageError("{}: a cache of another version; give another directory", root_.string());
+}
+
 void CacheDirectory::make_directory() const {
   fs::create_directories(root_);
-  if (fs::exists(root_ / kMarker)) {
-    const Json marker = read_json_file(root_ / kMarker);
-    if (marker.is_object() && marker.value("format", "") == "mmkit-cache" &&
-        marker.value("version", 0) == 1) {
-      return;
-    }
-    throw UsageError("{}: a cache of another version; give another directory", root_.string());
-  }
+  if (has_marker()) return;
   for (const fs::path& path : entries_of(root_)) {
     const std::string name = path.filename().string();
-    if (name != "lock" && !name.starts_with(kMarker)) {
-      throw UsageError("{}: not empty and not a cache of mmkit; give a directory of its own",
-                       root_.string());
-    }
+    if (name == "lock" || name.starts_with(kMarker)) continue;
+    // Another process may be making the cache: it writes the marker before anything else.
+    if (has_marker()) return;
+    throw UsageError("{}: not empty and not a cache of mmkit; give a directory of its own",
+                     root_.string());
   }
 }
 

@@ -57,6 +57,7 @@ class CacheDirectory {
  private:
   class Locked;
   void fault(std::string_view point) const;
+  bool has_marker() const;
   void make_directory() const;
   bool make_room(uint64_t bytes, NextUse next_use);
   std::map<std::string, NextUse> all_needs();

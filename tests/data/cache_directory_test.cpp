@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 
@@ -155,4 +156,27 @@ TEST_CASE("cache directory: many processes at once never exceed the budget") {
     }
   });
   CHECK(caches[0]->used_bytes() <= 1000);
+}
+
+TEST_CASE("cache directory: processes that make it at the same moment all take it") {
+  const TempDir dir;
+  for (int round = 0; round < 40; ++round) {
+    const fs::path root = dir / ("c" + std::to_string(round));
+    std::array<pid_t, 4> children{};
+    for (pid_t& child : children) {
+      child = fork();
+      if (child != 0) continue;
+      try {
+        const CacheDirectory cache(root, 300);
+        _exit(0);
+      } catch (const mm::Error&) {
+        _exit(1);
+      }
+    }
+    for (const pid_t child : children) {
+      int status = 0;
+      waitpid(child, &status, 0);
+      CHECK(WEXITSTATUS(status) == 0);
+    }
+  }
 }
