@@ -33,6 +33,7 @@ struct PictureShape {
 };
 
 struct PatchLayout;
+struct DiffusionInput;
 
 /// One micro-batch as tensors: several samples packed in one row, no attention across them. T
 /// tokens, I pictures. An empty micro-batch (T = 0 or I = 0) is legal everywhere: its losses are 0,
@@ -58,6 +59,8 @@ struct Batch {
   /// Of models with pictures of any size: where patches lie. Then pixel_values is [patch_rows, 3 *
   /// patch * patch].
   std::shared_ptr<const PatchLayout> patch_layout;
+  /// Of diffusion models: pictures, times, noise and conditions (lib/model/diffusion_input.h).
+  std::shared_ptr<const DiffusionInput> diffusion;
   Sizes sizes;
   bool want_logits = false;
 };

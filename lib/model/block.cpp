@@ -15,6 +15,12 @@ const char* part_name(Part part) {
       return "projector";
     case Part::kLanguage:
       return "language";
+    case Part::kTextEncoder:
+      return "text_encoder";
+    case Part::kTransformer:
+      return "transformer";
+    case Part::kVae:
+      return "vae";
   }
   throw InternalError("part {} has no name", static_cast<int>(part));
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -27,8 +28,11 @@ using ParamId = int;
 enum class Placement { kWhole, kSplit, kPartial };
 
 /// The part of the model that freezing, learning rates and reports speak of.
-enum class Part { kVision, kProjector, kLanguage };
-inline constexpr size_t kPartCount = 3;
+enum class Part { kVision, kProjector, kLanguage, kTextEncoder, kTransformer, kVae };
+/// In the enum's order.
+inline constexpr std::array kAllParts{Part::kVision,      Part::kProjector,   Part::kLanguage,
+                                      Part::kTextEncoder, Part::kTransformer, Part::kVae};
+inline constexpr size_t kPartCount = kAllParts.size();
 const char* part_name(Part part);
 
 enum class Init { kNormal, kZeros, kOnes, kXavierUniform, kFanInUniform };
@@ -131,8 +135,8 @@ struct Model {
   std::vector<Block> blocks;
   std::vector<Adapter> adapters;  ///< of lib/model/lora.h, in the order of their base weights
   Slot loss_slot = -1;            ///< scalar sum of target losses
-  /// [samples] float64, written by the head: sum of each sample's target losses, unweighted, without
-  /// a gradient.
+  /// [samples] float64, written by the head: sum of each sample's target losses, unweighted,
+  /// without a gradient.
   Slot sample_losses_slot = -1;
   Slot logits_slot = -1;  ///< [tokens, vocab], written by the head only when Batch::want_logits
 

@@ -34,9 +34,7 @@ ParamStore::ParamStore(const model::Model& model, const Precision& precision,
            "masters are fp32 or float64, not {}", c10::toString(precision.master));
   MM_CHECK(has_master_.size() == model.params.size(), "{} flags for {} parameters",
            has_master_.size(), model.params.size());
-  for (const model::Part part :
-       {model::Part::kVision, model::Part::kProjector, model::Part::kLanguage})
-    build_part(part);
+  for (const model::Part part : model::kAllParts) build_part(part);
   set_trainable(std::vector<bool>(model.params.size(), false));
 }
 

@@ -154,8 +154,7 @@ struct StageRun::Hooks final : step::UpdateHooks, step::ReduceTarget {
           "this step in the ledger",
           input.step, norm);
     std::map<model::Part, double> rates;
-    for (model::Part part :
-         {model::Part::kVision, model::Part::kProjector, model::Part::kLanguage}) {
+    for (model::Part part : model::kAllParts) {
       const auto schedule = run.schedules_.find(model::part_name(part));
       if (schedule != run.schedules_.end()) rates[part] = run.rate(schedule->second);
     }
