@@ -25,6 +25,13 @@ void append_count(int32_t begin, int32_t count, std::vector<int32_t>& to) {
   std::iota(to.begin() + static_cast<ptrdiff_t>(before), to.end(), begin);
 }
 
+PictureGrid grid_of(BucketShape bucket) {
+  return {.width = bucket.width,
+          .height = bucket.height,
+          .original_width = bucket.width,
+          .original_height = bucket.height};
+}
+
 }  // namespace
 
 MicroBatch empty_micro_batch(const PictureLayout& layout, const PixelAllocator<uint8_t>& memory) {
@@ -74,8 +81,12 @@ Sample stand_in(const SampleSize& size, const PictureLayout& layout) {
   sample.pixels.assign(images * layout.pixel_bytes(), 0);
   if (layout.varied) {
     // Its grids are unknown: as many single tiles, which no token stands for.
+    const PictureGrid grid = layout.bucketed
+                                 ? grid_of(size.bucket)
+                                 : PictureGrid{.width = layout.width, .height = layout.height};
     sample.text.image_begin.assign(images, 0);
-    sample.grids.assign(images, {.width = layout.width, .height = layout.height});
+    sample.grids.assign(images, grid);
+    sample.pixels.assign(images * grid.pixel_bytes(), 0);
     return sample;
   }
   const auto patches = static_cast<size_t>(layout.patches);
@@ -115,6 +126,31 @@ Sample put_stand_in(const SampleSize& size, const PictureLayout& layout, size_t 
   return blank;
 }
 
+/// A picture that could not be read counts nothing, nor do the fillers behind the others.
+void add_weights(const Pack& pack, const std::vector<BadRead>& bad, MicroBatch& batch) {
+  const auto fillers = static_cast<size_t>(pack.fillers);
+  const size_t real = pack.samples.size();
+  batch.target_count = static_cast<int64_t>(real - bad.size());
+  const PictureGrid blank = grid_of(pack.bucket);
+  batch.images += static_cast<int32_t>(fillers);
+  batch.grids.insert(batch.grids.end(), fillers, blank);
+  batch.cu_seqlens.insert(batch.cu_seqlens.end(), fillers, batch.cu_seqlens.back());
+  batch.sample_ids.insert(batch.sample_ids.end(), fillers, kFillerId);
+  batch.pixels.insert(batch.pixels.end(), fillers * blank.pixel_bytes(), uint8_t{0});
+  if (fillers == 0 && bad.empty()) return;
+  batch.weights.assign(real, 1.0F);
+  batch.weights.insert(batch.weights.end(), fillers, 0.0F);
+  for (const BadRead& read : bad)
+    batch.weights[static_cast<size_t>(std::ranges::find(pack.samples, read.sample_id) -
+                                      pack.samples.begin())] = 0;
+}
+
+/// Bytes of the pack's pictures where they are known before.
+size_t planned_bytes(const Pack& pack, const PictureLayout& layout) {
+  if (layout.bucketed) return size_t{3} * static_cast<size_t>(pack.pixels());
+  return static_cast<size_t>(pack.images) * layout.pixel_bytes();
+}
+
 }  // namespace
 
 Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
@@ -123,7 +159,7 @@ Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, 
   const auto& [augmentation, epoch, memory] = options;
   Assembled result{empty_micro_batch(layout, memory), {}};
   MicroBatch& batch = result.batch;
-  batch.pixels.reserve(static_cast<size_t>(pack.images) * layout.pixel_bytes());
+  batch.pixels.reserve(planned_bytes(pack, layout));
   std::vector<Result<Sample>> samples = store.read_pack(pack.samples, batch.pixels);
   size_t pixel = 0;  // where this sample's begin
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -142,11 +178,13 @@ Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, 
     drop_tokens(augmentation, epoch, id, sample.text, std::span(batch.tokens).subspan(first));
     pixel += bytes;
   }
+  if (layout.bucketed) add_weights(pack, result.bad, batch);
+  pixel += static_cast<size_t>(pack.fillers) * 3 * static_cast<size_t>(pack.bucket.pixels());
   set_tile_size(batch);
   const auto tokens = static_cast<int64_t>(batch.tokens.size());
-  MM_CHECK(tokens == pack.tokens && batch.images == pack.images && pixel == batch.pixels.size(),
+  MM_CHECK(tokens == pack.tokens && batch.images == pack.pictures() && pixel == batch.pixels.size(),
            "pack of {} tokens, {} images planned; {}, {}, {} of {} bytes read", pack.tokens,
-           pack.images, tokens, batch.images, pixel, batch.pixels.size());
+           pack.pictures(), tokens, batch.images, pixel, batch.pixels.size());
   return result;
 }
 

@@ -25,7 +25,7 @@ MicroBatch empty_micro_batch(const PictureLayout& layout,
 
 /// A sample of the planned sizes and weight 0, for one whose stored bytes are damaged: placeholders
 /// first, then token 0, no trainable token, black pictures. In a set of varied pictures no token
-/// stands for them.
+/// stands for them; in a bucketed set they have the shape of the bucket.
 Sample stand_in(const SampleSize& size, const PictureLayout& layout);
 
 /// A stored sample that could not be used, for the run's ledger.

@@ -1,5 +1,6 @@
 #include "lib/data/dataset.h"
 
+#include <set>
 #include <utility>
 
 #include "lib/base/error.h"
@@ -62,14 +63,19 @@ void Dataset::check_rows() const {
   if (index_.rows() > UINT32_MAX)
     throw DataError("{}: {} rows, this version reads up to 2^32", path, index_.rows());
   const int64_t patches = manifest_.pictures.varied ? 0 : manifest_.pictures.patches;
+  const std::set<BucketShape> shapes(manifest_.pictures.buckets.begin(),
+                                     manifest_.pictures.buckets.end());
+  const bool bucketed = !shapes.empty();
   for (uint64_t i = 0; i < index_.rows(); ++i) {
     const RowPlace place = index_.place(i);
-    const SampleSize size = index_.size(i);
+    const SampleSize size = this->size(i);
     const bool placed = place.shard < manifest_.shards.size() && place.bytes >= kRecordHeadBytes &&
                         place.offset <= manifest_.shards[place.shard].file.bytes &&
                         place.bytes <= manifest_.shards[place.shard].file.bytes - place.offset;
-    const bool possible = size.tokens >= 0 && size.images >= 0 && size.targets >= 0 &&
-                          size.targets <= size.tokens && size.images * patches <= size.tokens;
+    const bool possible =
+        size.tokens >= 0 && size.images >= 0 && size.targets >= 0 &&
+        (bucketed ? size.images == 1 && size.targets == 1 && shapes.contains(size.bucket)
+                  : size.targets <= size.tokens && size.images * patches <= size.tokens);
     if (!placed || !possible)
       throw DataError("{}: row {} has an impossible place or size", path, i);
   }
@@ -77,7 +83,26 @@ void Dataset::check_rows() const {
 
 PictureLayout Dataset::pictures() const {
   const PictureEntry& entry = manifest_.pictures;
-  return {entry.side, entry.side, entry.patches, manifest_.tokenizer.image_token_id, entry.varied};
+  return {entry.side,    entry.side,
+          entry.patches, manifest_.tokenizer.image_token_id,
+          entry.varied,  !entry.buckets.empty()};
+}
+
+/// The index tells a bucket by the sides of the stored picture.
+SampleSize Dataset::size(uint64_t row) const {
+  SampleSize size = index_.size(row);
+  if (manifest_.pictures.buckets.empty()) return size;
+  const auto [width, height] = index_.sides(row);
+  if (width <= UINT16_MAX && height <= UINT16_MAX && width > 0 && height > 0)
+    size.bucket = {static_cast<uint16_t>(height), static_cast<uint16_t>(width)};
+  return size;
+}
+
+std::vector<SampleSize> Dataset::sizes() const {
+  if (manifest_.pictures.buckets.empty()) return index_.sizes();
+  std::vector<SampleSize> all(index_.rows());
+  for (uint64_t row = 0; row < all.size(); ++row) all[row] = size(row);
+  return all;
 }
 
 void Dataset::use_cache(NodeCacheOptions options) {

@@ -32,9 +32,10 @@ class Dataset final : public SampleStore {
   static std::unique_ptr<Dataset> open(const std::filesystem::path& directory);
 
   uint64_t rows() const override { return index_.rows(); }
-  std::vector<SampleSize> sizes() const override { return index_.sizes(); }
+  std::vector<SampleSize> sizes() const override;
   std::string_view key(uint64_t row) const override { return index_.key(row); }
   PictureLayout pictures() const override;
+  std::vector<BucketShape> buckets() const override { return manifest_.pictures.buckets; }
   Result<Sample> read(uint64_t row) const override;
   std::vector<Result<Sample>> read_pack(std::span<const uint32_t> rows,
                                         PixelVector& pixels) const override;
@@ -60,6 +61,7 @@ class Dataset final : public SampleStore {
  private:
   Dataset(std::filesystem::path directory, DatasetManifest manifest);
   void check_rows() const;
+  SampleSize size(uint64_t row) const;
   struct Viewed;
   std::vector<Viewed> view_pack(std::span<const uint32_t> rows) const;
   void view_run(std::span<const uint32_t> run, std::span<const size_t> places,

@@ -57,6 +57,24 @@ TokenizerEntry tokenizer_from(const JsonFields& in) {
   return entry;
 }
 
+/// [[width, height], ...]: none twice, none empty.
+std::vector<BucketShape> buckets_from(const JsonFields& in) {
+  std::vector<BucketShape> buckets;
+  for (const Json& pair : in.array("buckets")) {
+    const bool good = pair.is_array() && pair.size() == 2 && pair[0].is_number_unsigned() &&
+                      pair[1].is_number_unsigned();
+    const uint64_t width = good ? pair[0].get<uint64_t>() : 0;
+    const uint64_t height = good ? pair[1].get<uint64_t>() : 0;
+    const BucketShape shape{static_cast<uint16_t>(height), static_cast<uint16_t>(width)};
+    if (width < 1 || width > UINT16_MAX || height < 1 || height > UINT16_MAX ||
+        std::ranges::find(buckets, shape) != buckets.end())
+      throw DataError("{}: bucket {} is no new pair of width and height", in.origin(), pair.dump());
+    buckets.push_back(shape);
+  }
+  if (buckets.empty()) throw DataError("{}: buckets is empty", in.origin());
+  return buckets;
+}
+
 PictureEntry pictures_from(const JsonFields& in) {
   PictureEntry entry;
   entry.geometry = in.text("geometry");
@@ -66,6 +84,7 @@ PictureEntry pictures_from(const JsonFields& in) {
   entry.patch = in.integer<int32_t>("patch");
   entry.patches = in.integer<int32_t>("patches");
   entry.varied = in.json().contains("varied") && in.at("varied") == Json(true);
+  if (in.json().contains("buckets")) entry.buckets = buckets_from(in);
   if (entry.side > 65535 || (entry.side > 0 && !entry.varied && entry.patches < 1)) {
     throw DataError("{}: pictures of side {} with {} patches", in.origin(), entry.side,
                     entry.patches);
@@ -76,8 +95,9 @@ PictureEntry pictures_from(const JsonFields& in) {
 /// The oldest version that says it all, so that older programs read what they can.
 int version_of(const PictureEntry& pictures) {
   const std::string& storage = pictures.storage;
+  if (!pictures.buckets.empty()) return kDatasetVersion;
   const bool first = storage.empty() || storage == "raw" || storage == "jpeg";
-  return first && !pictures.varied ? 1 : kDatasetVersion;
+  return first && !pictures.varied ? 1 : 2;
 }
 
 DatasetCounts counts_from(const JsonFields& in) {
@@ -117,6 +137,8 @@ Json to_json(const DatasetManifest& manifest) {
   json["pictures"] = {{"geometry", p.geometry}, {"side", p.side},     {"patch", p.patch},
                       {"patches", p.patches},   {"filter", p.filter}, {"storage", p.storage}};
   if (p.varied) json["pictures"]["varied"] = true;
+  for (const BucketShape& b : p.buckets)
+    json["pictures"]["buckets"].push_back(Json::array({b.width, b.height}));
   json["index"] = file_json(manifest.index);
   json["ledger"] = file_json(manifest.ledger);
   json["shards"] = Json::array();

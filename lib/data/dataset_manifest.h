@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/json.h"
+#include "lib/data/bucket_shape.h"
 
 namespace mm::data {
 
@@ -33,11 +34,12 @@ struct TokenizerEntry {
 
 /// How pictures became pixels. `side` 0: a set of texts.
 struct PictureEntry {
-  std::string geometry, filter;  ///< words of lib/image
-  std::string storage;           ///< "raw", "jpeg", "webp", "webp-lossless", "source"
-  int32_t side = 0, patch = 0;   ///< pixels
-  int32_t patches = 0;           ///< placeholders a picture: (side / patch)^2
-  bool varied = false;           ///< pictures of several tiles or sizes: each has its own grid
+  std::string geometry, filter;      ///< words of lib/image
+  std::string storage;               ///< "raw", "jpeg", "webp", "webp-lossless", "source"
+  int32_t side = 0, patch = 0;       ///< pixels
+  int32_t patches = 0;               ///< placeholders a picture: (side / patch)^2
+  bool varied = false;               ///< pictures of several tiles or sizes: each has its own grid
+  std::vector<BucketShape> buckets;  ///< of a bucketed set, where each picture has one of them
 };
 
 struct DatasetCounts {
@@ -65,15 +67,15 @@ struct DatasetManifest {
   FileEntry index, ledger;
   std::vector<ShardEntry> shards;
   Json duplicates;  ///< a DuplicateReport; null in sets made before there was one
-  Json options;  ///< what the packer was asked for: equal options, equal bytes
+  Json options;     ///< what the packer was asked for: equal options, equal bytes
 };
 
 /// Names of all files of the data set, manifest.json included.
 std::set<std::string> files_of(const DatasetManifest& manifest);
 
-/// Version 1: pictures of one size, raw or JPEG; 2: also varied ones and WebP. A set is written as
-/// the oldest that says it all; both are read.
-inline constexpr int kDatasetVersion = 2;
+/// Version 1: pictures of one size, raw or JPEG; 2: also varied ones and WebP; 3: bucketed ones. A
+/// set is written as the oldest that says it all; all are read.
+inline constexpr int kDatasetVersion = 3;
 
 Json to_json(const DatasetManifest& manifest);
 /// Throws DataError naming the key that is missing, of another type or out of range, or the version

@@ -73,7 +73,8 @@ Sample Dataset::decode(uint64_t row, std::string_view payload, const Target& to)
   const PictureLayout layout = pictures();
   if (layout.varied && sample.grids.size() != decoded.pictures.size())
     throw DataError("a picture without a grid in a set of varied pictures");
-  const SampleSize stored = size_of(sample.text, sample.grids);
+  SampleSize stored = size_of(sample.text, sample.grids);
+  if (layout.bucketed) stored.targets = stored.images;
   if (stored.images != size.images || stored.targets != size.targets) {
     throw DataError("{} images and {} targets stored, the index says {} and {}", stored.images,
                     stored.targets, size.images, size.targets);

@@ -1,5 +1,6 @@
 #include "lib/data/epoch_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,14 +12,15 @@
 namespace mm::data {
 namespace {
 
-constexpr std::array<std::pair<Packing, std::string_view>, 7> kPackings{
+constexpr std::array<std::pair<Packing, std::string_view>, 8> kPackings{
     {{Packing::kTight, "tight"},
      {Packing::kGreedy, "greedy"},
      {Packing::kBestFit, "best_fit"},
      {Packing::kExact, "exact"},
      {Packing::kSearch, "search"},
      {Packing::kShuffled, "shuffled"},
-     {Packing::kNone, "none"}}};
+     {Packing::kNone, "none"},
+     {Packing::kBuckets, "buckets"}}};
 
 }  // namespace
 
@@ -52,7 +54,18 @@ std::string_view name_of(Oversize oversize) {
   return oversize == Oversize::kRefuse ? "refuse" : "drop";
 }
 
+std::optional<Leftovers> leftovers_from_name(std::string_view name) {
+  if (name == "keep") return Leftovers::kKeep;
+  if (name == "drop") return Leftovers::kDrop;
+  return std::nullopt;
+}
+
+std::string_view name_of(Leftovers leftovers) {
+  return leftovers == Leftovers::kKeep ? "keep" : "drop";
+}
+
 void add_size(Pack& pack, const SampleSize& size) {
+  pack.bucket = size.bucket;
   pack.tokens += size.tokens;
   pack.images += size.images;
   pack.targets += size.targets;
@@ -68,12 +81,26 @@ Pack make_pack(std::span<const SampleSize> sizes, std::span<const uint32_t> rows
   return pack;
 }
 
+Pack planned_pack(std::span<const SampleSize> sizes, const PlanView& plan, uint64_t p,
+                  double image_cost) {
+  Pack pack = make_pack(sizes, plan.pack(p), image_cost);
+  pack.fillers = plan.fillers_of(p);
+  if (pack.samples.empty() && pack.fillers > 0) {
+    const auto step = std::ranges::upper_bound(plan.step_begin, p) - 1;
+    const std::span<const uint32_t> first = plan.pack(*step);
+    MM_CHECK(!first.empty(), "a step of fillers alone at pack {}", *step);
+    pack.bucket = sizes[first.front()].bucket;
+  }
+  if (!pack.bucket.empty()) pack.cost = pack_cost(pack, image_cost);
+  return pack;
+}
+
 std::vector<Pack> packs_of_step(std::span<const SampleSize> sizes, const PlanView& plan,
                                 uint64_t step, double image_cost) {
   std::vector<Pack> packs;
   packs.reserve(plan.packs_of_step(step));
   for (uint64_t p = plan.step_begin[step]; p < plan.step_begin[step + 1]; ++p)
-    packs.push_back(make_pack(sizes, plan.pack(p), image_cost));
+    packs.push_back(planned_pack(sizes, plan, p, image_cost));
   return packs;
 }
 
@@ -82,8 +109,10 @@ std::optional<uint64_t> costliest_pack(std::span<const SampleSize> sizes, const 
   std::optional<uint64_t> costliest;
   double most = -1;
   for (uint64_t p = 0; p < plan.packs(); ++p) {
+    if (plan.pack(p).empty()) continue;  // of fillers; not more than the first of its step
     Pack sums;
     for (const uint32_t row : plan.pack(p)) add_size(sums, sizes[row]);
+    sums.fillers = plan.fillers_of(p);
     const double cost = pack_cost(sums, image_cost);
     if (cost > most) {
       most = cost;

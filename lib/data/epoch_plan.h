@@ -6,15 +6,20 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/data/bucket_shape.h"
 #include "lib/data/plan_table.h"
 
 namespace mm::data {
 
 /// What planning needs to know of a sample; a row of the index.
 struct SampleSize {
-  int32_t tokens = 0;  ///< after picture expansion and truncation
+  int32_t tokens =
+      0;  ///< after picture expansion and truncation; in a bucketed set: of the caption
   int32_t images = 0;
-  int32_t targets = 0;  ///< positions that get a loss, after the shift
+  int32_t targets = 0;  ///< positions that get a loss, after the shift; in a bucketed set: pictures
+  BucketShape bucket = {};  ///< of its picture in a bucketed set
+
+  friend bool operator==(const SampleSize&, const SampleSize&) = default;
 };
 
 /// How samples share packs. All but kShuffled and kNone depend on the lengths alone (which samples
@@ -29,8 +34,9 @@ enum class Packing {
   kShuffled,  ///< in shuffled order into few open packs: a pack is a random draw, padding is up to
               ///< about a sample's length
   kNone,      ///< one sample a pack
+  kBuckets,   ///< of a bucketed set: a pack is a batch of pictures of one shape (bucket_plan.h)
 };
-/// "tight" "greedy" "best_fit" "exact" "search" "shuffled" "none".
+/// "tight" "greedy" "best_fit" "exact" "search" "shuffled" "none" "buckets".
 std::optional<Packing> packing_from_name(std::string_view name);
 std::string_view name_of(Packing packing);
 /// All of them, in the order of the enum.
@@ -45,6 +51,15 @@ enum class Oversize {
 std::optional<Oversize> oversize_from_name(std::string_view name);
 std::string_view name_of(Oversize oversize);
 
+/// What becomes of pictures that are left over when steps of full batches are made (kBuckets).
+enum class Leftovers {
+  kKeep,  ///< they make smaller batches, filled up to equal work with pictures of weight 0
+  kDrop,  ///< they stand among the plan's dropped rows
+};
+/// "keep" "drop".
+std::optional<Leftovers> leftovers_from_name(std::string_view name);
+std::string_view name_of(Leftovers leftovers);
+
 /// Everything the order of an epoch depends on. Not the world size: position in a run is one
 /// integer, the global step.
 struct PlanOptions {
@@ -58,21 +73,37 @@ struct PlanOptions {
   int64_t max_attention_pairs = 0;
   /// Work of one picture's encoder, in tokens of the language model: a part of a pack's cost.
   double image_cost = 0;
+  /// kBuckets, where it takes the place of the four caps above: pixels of a batch at most, but at
+  /// least one picture. packs_per_step is then the number of batches of a step.
+  int64_t batch_pixels = 0;
+  Leftovers leftovers = Leftovers::kKeep;  ///< kBuckets
 
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
-/// One row of samples that attend only to themselves.
+/// One row of samples that attend only to themselves; in a bucketed set a batch of pictures.
 struct Pack {
   std::vector<uint32_t> samples;  ///< rows of the index
   int64_t tokens = 0, images = 0, targets = 0;
   double attention_pairs = 0;  ///< sum of s * (s + 1) / 2
-  double cost = 0;             ///< modelled work, in tokens: pack_cost
+  double cost = 0;             ///< modelled work, in tokens: pack_cost; of a bucket in pixels
+  /// Of a bucketed set: the shape of all its pictures, and how many more pictures of weight 0 stand
+  /// behind those of `samples` (not counted in `images` and `targets`). There may be no samples.
+  BucketShape bucket = {};
+  int64_t fillers = 0;
+
+  /// Of a bucketed set: pictures of the micro-batch, and their pixels.
+  int64_t pictures() const { return images + fillers; }
+  int64_t pixels() const { return pictures() * bucket.pixels(); }
 };
 
 /// A pack of exactly these rows, with its sums.
 Pack make_pack(std::span<const SampleSize> sizes, std::span<const uint32_t> rows,
                double image_cost = 0);
+
+/// Pack `p` of a plan with its sums.
+Pack planned_pack(std::span<const SampleSize> sizes, const PlanView& plan, uint64_t p,
+                  double image_cost = 0);
 
 /// Adds a sample's tokens, images, targets and attention pairs to the pack's sums.
 void add_size(Pack& pack, const SampleSize& size);
@@ -85,7 +116,8 @@ std::optional<uint64_t> costliest_pack(std::span<const SampleSize> sizes, const 
                                        double image_cost = 0);
 
 /// The ordered global steps of one epoch: a pure function of (sizes, options, epoch). Each sample
-/// stands in exactly one pack, or among the dropped. Only the last step may hold fewer packs.
+/// stands in exactly one pack, or among the dropped. Only the last step may hold fewer packs; with
+/// kBuckets none does.
 /// Throws UsageError for impossible options, and DataError naming the sample when one passes a cap
 /// and oversize is kRefuse. About O(n); what depends on lengths alone is made once by
 /// EpochPlanner, which is the way to plan several epochs.

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/data/column_file.h"
@@ -46,7 +47,9 @@ class DatasetIndex {
   IndexRow row(uint64_t row) const;
   RowPlace place(uint64_t row) const { return {shard_[row], offset_[row], bytes_[row]}; }
   SampleSize size(uint64_t row) const { return {tokens_[row], images_[row], targets_[row]}; }
-  /// All sizes in row order, as plan_epoch takes them.
+  /// Width and height of the stored pictures; 0 without.
+  std::pair<int32_t, int32_t> sides(uint64_t row) const { return {width_[row], height_[row]}; }
+  /// All sizes in row order, as plan_epoch takes them; without buckets, which the manifest tells.
   std::vector<SampleSize> sizes() const;
   std::string_view key(uint64_t row) const;
   /// Part of the mixture that the row came from; 0 in sets that were packed before it was kept.

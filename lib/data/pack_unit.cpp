@@ -11,7 +11,7 @@ namespace {
 
 // Payloads back to back, the table, then a tail: bytes of the table, hash of the records, hash of
 // table and both numbers before it (u64 each), magic.
-constexpr std::string_view kMagic = "MMUNIT3\n";
+constexpr std::string_view kMagic = "MMUNIT4\n";
 constexpr size_t kNumbersBytes = 2 * sizeof(uint64_t);
 constexpr size_t kTailBytes = kNumbersBytes + sizeof(uint64_t) + kMagic.size();
 

@@ -52,7 +52,7 @@ PlannedStep PlanCursor::costliest() const {
   const double image_cost = planner_.options().image_cost;
   const auto pack = costliest_pack(sizes_, steps_.view(), image_cost);
   PlannedStep step{.global_step = first_step_, .position = {epoch_, 0}};
-  step.packs.push_back(make_pack(sizes_, steps_.view().pack(*pack), image_cost));
+  step.packs.push_back(planned_pack(sizes_, steps_.view(), *pack, image_cost));
   add_totals(step);
   return step;
 }

@@ -13,22 +13,41 @@ namespace mm::data {
 namespace {
 
 constexpr ColumnFormat kFormat{"MMEPLAN\n", 1, "plan"};
-static_assert(sizeof(SampleSize) == 12, "hashed as it lies in memory");
+static_assert(sizeof(SampleSize) == 16, "hashed as it lies in memory");
+
+/// Sets without buckets have the hash of the time before there were any.
+bool has_buckets(std::span<const SampleSize> sizes) {
+  return std::ranges::any_of(sizes, [](const SampleSize& size) { return !size.bucket.empty(); });
+}
 
 Json to_json(const PlanIdentity& identity) {
   const PlanOptions& o = identity.options;
-  return {{"epoch", identity.epoch},
-          {"image_cost", o.image_cost},
-          {"max_attention_pairs", o.max_attention_pairs},
-          {"max_images", o.max_images},
-          {"oversize", name_of(o.oversize)},
-          {"packing", name_of(o.packing)},
-          {"packs_per_step", o.packs_per_step},
-          {"planner", kPlannerVersion},
-          {"samples", identity.samples},
-          {"seed", o.seed},
-          {"sequence_length", o.sequence_length},
-          {"sizes_xxh3_64", identity.sizes_hash}};
+  Json json = {{"epoch", identity.epoch},
+               {"image_cost", o.image_cost},
+               {"max_attention_pairs", o.max_attention_pairs},
+               {"max_images", o.max_images},
+               {"oversize", name_of(o.oversize)},
+               {"packing", name_of(o.packing)},
+               {"packs_per_step", o.packs_per_step},
+               {"planner", kPlannerVersion},
+               {"samples", identity.samples},
+               {"seed", o.seed},
+               {"sequence_length", o.sequence_length},
+               {"sizes_xxh3_64", identity.sizes_hash}};
+  if (o.packing == Packing::kBuckets) {
+    json["batch_pixels"] = o.batch_pixels;
+    json["leftovers"] = name_of(o.leftovers);
+    json["bucket_planner"] = kBucketPlannerVersion;
+  }
+  return json;
+}
+
+void read_bucket_options(const Json& json, const std::string& path, PlanOptions& o) {
+  o.batch_pixels = json.at("batch_pixels").get<int64_t>();
+  const auto leftovers = leftovers_from_name(json.at("leftovers").get<std::string>());
+  if (!leftovers || json.at("bucket_planner").get<int>() != kBucketPlannerVersion)
+    throw DataError("{}: made by another planner of buckets than this program's; delete it", path);
+  o.leftovers = *leftovers;
 }
 
 PlanIdentity identity_from(const std::string& text, const std::string& path) try {
@@ -47,6 +66,7 @@ PlanIdentity identity_from(const std::string& text, const std::string& path) try
   const auto oversize = oversize_from_name(json.at("oversize").get<std::string>());
   if (!packing || !oversize) throw DataError("{}: unknown packing or oversize word", path);
   o.packing = *packing;
+  if (o.packing == Packing::kBuckets) read_bucket_options(json, path, o);
   o.oversize = *oversize;
   if (json.at("planner").get<int>() != kPlannerVersion)
     throw DataError("{}: made by planner {}, this program has {}; delete it", path,
@@ -56,12 +76,15 @@ PlanIdentity identity_from(const std::string& text, const std::string& path) try
   throw DataError("{}: column about: {}", path, e.what());
 }
 
+/// `may_be_empty`: counts of what else there is in a part, if that allows parts of size 0.
 void check_rising(std::span<const uint64_t> ends, uint64_t last, std::string_view what,
-                  const std::string& path) {
+                  const std::string& path, std::span<const uint32_t> may_be_empty = {}) {
   if (ends.empty() || ends.front() != 0 || ends.back() != last)
     throw DataError("{}: column {} does not run from 0 to {}", path, what, last);
   for (size_t i = 1; i < ends.size(); ++i) {
-    if (ends[i] <= ends[i - 1]) throw DataError("{}: column {}: {} is empty", path, what, i - 1);
+    const bool filled = i - 1 < may_be_empty.size() && may_be_empty[i - 1] > 0;
+    if (ends[i] < ends[i - 1] || (ends[i] == ends[i - 1] && !filled))
+      throw DataError("{}: column {}: {} is empty", path, what, i - 1);
   }
 }
 
@@ -83,7 +106,14 @@ void check_complete(const PlanView& plan, uint64_t samples, const std::string& p
 
 }  // namespace
 
-uint64_t hash_sizes(std::span<const SampleSize> sizes) { return xxh3_64(std::as_bytes(sizes)); }
+uint64_t hash_sizes(std::span<const SampleSize> sizes) {
+  if (has_buckets(sizes)) return xxh3_64(std::as_bytes(sizes));
+  std::vector<int32_t> numbers;
+  numbers.reserve(3 * sizes.size());
+  for (const SampleSize& size : sizes)
+    numbers.insert(numbers.end(), {size.tokens, size.images, size.targets});
+  return xxh3_64(std::as_bytes(std::span(numbers)));
+}
 
 PlanIdentity identity_of(std::span<const SampleSize> sizes, const PlanOptions& options,
                          uint64_t epoch) {
@@ -100,18 +130,19 @@ std::string hash_plan(const PlanView& plan) {
   hashes += xxh3_128_hex(std::as_bytes(plan.pack_begin));
   hashes += xxh3_128_hex(std::as_bytes(plan.step_begin));
   hashes += xxh3_128_hex(std::as_bytes(plan.dropped));
+  if (!plan.fillers.empty()) hashes += xxh3_128_hex(std::as_bytes(plan.fillers));
   return xxh3_128_hex(hashes);
 }
 
 void write_plan(const std::filesystem::path& path, const PlanView& plan,
                 const PlanIdentity& identity) {
   const std::string about = to_json(identity).dump();
-  write_columns(path, kFormat, plan.rows.size(),
-                std::vector<NamedColumn>{named_column("about", std::span<const char>(about)),
-                                         named_column("rows", plan.rows),
-                                         named_column("pack_begin", plan.pack_begin),
-                                         named_column("step_begin", plan.step_begin),
-                                         named_column("dropped", plan.dropped)});
+  std::vector<NamedColumn> columns{
+      named_column("about", std::span<const char>(about)), named_column("rows", plan.rows),
+      named_column("pack_begin", plan.pack_begin), named_column("step_begin", plan.step_begin),
+      named_column("dropped", plan.dropped)};
+  if (!plan.fillers.empty()) columns.push_back(named_column("fillers", plan.fillers));
+  write_columns(path, kFormat, plan.rows.size(), columns);
 }
 
 PlanFile::PlanFile(const std::filesystem::path& path) : file_(path, kFormat) {
@@ -125,7 +156,8 @@ PlanFile::PlanFile(const std::filesystem::path& path) : file_(path, kFormat) {
   view_.pack_begin = file_.get<uint64_t>("pack_begin", std::nullopt);
   view_.step_begin = file_.get<uint64_t>("step_begin", std::nullopt);
   view_.dropped = file_.get<uint32_t>("dropped", std::nullopt);
-  check_rising(view_.pack_begin, view_.rows.size(), "pack_begin", file_.path());
+  if (file_.has("fillers")) view_.fillers = file_.get<uint32_t>("fillers", view_.packs());
+  check_rising(view_.pack_begin, view_.rows.size(), "pack_begin", file_.path(), view_.fillers);
   check_rising(view_.step_begin, view_.packs(), "step_begin", file_.path());
   check_complete(view_, identity_.samples, file_.path());
 }

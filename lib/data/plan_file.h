@@ -24,6 +24,8 @@ PlanIdentity identity_of(std::span<const SampleSize> sizes, const PlanOptions& o
                          uint64_t epoch);
 /// Goes up when the same options give another plan, so that a stored one is not taken for it.
 inline constexpr int kPlannerVersion = 2;
+/// Goes up likewise, of plans of buckets alone.
+inline constexpr int kBucketPlannerVersion = 1;
 /// XXH3-64 of the sizes as the index stores them.
 uint64_t hash_sizes(std::span<const SampleSize> sizes);
 /// "plan-<16 hexadecimal digits>.mmp", from a hash of the identity: one plan, one name.

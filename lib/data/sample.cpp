@@ -42,7 +42,8 @@ void check_text(const SampleText& text) {
   }
   for (size_t i = 0; i < text.image_begin.size(); ++i) {
     const uint32_t begin = text.image_begin[i];
-    if (begin >= text.tokens.size() || (i > 0 && begin <= text.image_begin[i - 1])) {
+    // At the end: a picture that no token stands for.
+    if (begin > text.tokens.size() || (i > 0 && begin <= text.image_begin[i - 1])) {
       throw DataError("picture {} begins at token {}, out of order or past the {} tokens", i, begin,
                       text.tokens.size());
     }

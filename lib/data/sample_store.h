@@ -19,6 +19,9 @@ struct PictureLayout {
   int32_t patches = 0;            ///< placeholders a picture takes in the token stream
   int32_t image_token_id = -1;
   bool varied = false;
+  /// A bucketed set: varied, one picture a sample, of which SampleSize::bucket tells the shape; no
+  /// tokens stand for it.
+  bool bucketed = false;
 
   /// Of a picture, or of a square tile; [height, width, 3].
   size_t pixel_bytes() const {
@@ -35,6 +38,8 @@ class SampleStore {
   virtual std::vector<SampleSize> sizes() const = 0;
   virtual std::string_view key(uint64_t row) const = 0;
   virtual PictureLayout pictures() const = 0;
+  /// Shapes of a bucketed set, in the order of its table; else none.
+  virtual std::vector<BucketShape> buckets() const { return {}; }
   /// One contiguous read. A Failure, with kind and a line that names the place, when the stored
   /// bytes are damaged; then the caller keeps the sample's planned sizes and gives it weight 0.
   virtual Result<Sample> read(uint64_t row) const = 0;

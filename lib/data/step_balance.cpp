@@ -12,6 +12,7 @@
 namespace mm::data {
 
 double pack_cost(const Pack& pack, double image_cost) {
+  if (!pack.bucket.empty()) return static_cast<double>(pack.pixels());
   return static_cast<double>(pack.tokens) + pack.attention_pairs / kPairsPerToken +
          image_cost * static_cast<double>(pack.images);
 }

@@ -10,7 +10,7 @@
 namespace mm::data {
 
 /// Cost of a pack in token equivalents: tokens + attention_pairs / kPairsPerToken + image_cost *
-/// images. The ratio is that of a decoder whose linear layers cost 12 * hidden^2 * 2 FLOPs a token
+/// images; of a batch of a bucket its pixels, fillers included. The ratio is that of a decoder whose linear layers cost 12 * hidden^2 * 2 FLOPs a token
 /// and attention 4 * hidden a pair: 6 * hidden, here for hidden = 2,048. A frozen CLIP-L/336 before
 /// a decoder of 7B is an image_cost of about 9, a trained one 28.
 double pack_cost(const Pack& pack, double image_cost = 0);
