@@ -34,7 +34,7 @@ enum class Packing {
   kShuffled,  ///< in shuffled order into few open packs: a pack is a random draw, padding is up to
               ///< about a sample's length
   kNone,      ///< one sample a pack
-  kBuckets,   ///< of a bucketed set: a pack is a batch of pictures of one shape (bucket_plan.h)
+  kBuckets,   ///< of a bucketed set: a pack is a batch of pictures of one shape (bucket_steps.h)
 };
 /// "tight" "greedy" "best_fit" "exact" "search" "shuffled" "none" "buckets".
 std::optional<Packing> packing_from_name(std::string_view name);

@@ -35,6 +35,15 @@ void check_options(const PlanOptions& options) {
   }
 }
 
+void check_no_buckets(std::span<const SampleSize> sizes) {
+  const auto row = std::ranges::find_if(sizes, [](const auto& s) { return !s.bucket.empty(); });
+  if (row == sizes.end()) return;
+  throw UsageError(
+      "sample {} is a picture of a bucket, {} x {}, and such a set is planned by pixels; give the "
+      "packing \"buckets\" and the pixels of a batch",
+      row - sizes.begin(), row->bucket.width, row->bucket.height);
+}
+
 bool fits(const SampleSize& size, const PlanOptions& o) {
   return size.tokens <= o.sequence_length && (o.max_images == 0 || size.images <= o.max_images) &&
          (o.max_attention_pairs == 0 || attention_pairs_of(size.tokens) <= o.max_attention_pairs);
@@ -154,7 +163,12 @@ std::vector<PackLoad> loads_of(std::span<const SampleSize> sizes, const PackList
 
 EpochPlanner::EpochPlanner(std::span<const SampleSize> sizes, const PlanOptions& options)
     : sizes_(sizes), options_(options), packing_(options.packing) {
+  if (packing_ == Packing::kBuckets) {
+    buckets_.emplace(sizes, options);
+    return;
+  }
   check_options(options);
+  check_no_buckets(sizes);
   dropped_ = oversized(sizes, options);
   if (packing_ == Packing::kShuffled || packing_ == Packing::kNone) return;
   types_ = length_types(sizes, dropped_);
@@ -166,6 +180,7 @@ EpochPlanner::EpochPlanner(std::span<const SampleSize> sizes, const PlanOptions&
 }
 
 PlanTable EpochPlanner::plan(uint64_t epoch) const {
+  if (buckets_) return buckets_->plan(epoch);
   const Philox random = Philox(options_.seed, "epoch order").child(epoch);
   const auto order = shuffled_rows(sizes_.size(), dropped_, random.child("samples"));
   PackList packs;

@@ -1,0 +1,276 @@
+#include "lib/data/bucket_steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "lib/base/error.h"
+#include "lib/data/bucket_leftovers.h"
+
+namespace mm::data {
+namespace {
+
+/// How far the batches of a level lie apart at most, as a share of the largest.
+constexpr double kLevelWidth = 0.009;
+/// Sum of what a step's slots lack, a slot, at most: below 1 - 1 / kPixelBalance for rounding.
+constexpr double kShortage = 0.0099;
+/// Pictures of one kin differ in pixels at most by this, so that attention costs them alike.
+constexpr double kKin = 1.5;
+/// More buckets than this are put into levels by their full batches alone.
+constexpr size_t kMostSearched = 128;
+
+/// Buckets whose batches agree.
+struct Level {
+  std::vector<uint32_t> buckets;
+  int64_t most = 0, least = 0;  ///< pixels of its batches
+};
+
+/// Full batches of smaller levels that wait for a step.
+struct Waiting {
+  uint32_t bucket = 0;
+  uint64_t batches = 0;
+  int64_t pixels = 0;  ///< of a batch
+};
+
+class StepMaker {
+ public:
+  StepMaker(std::span<const BucketCount> buckets, const PlanOptions& options)
+      : buckets_(buckets), keep_(options.leftovers == Leftovers::kKeep) {
+    steps_.per_step = static_cast<uint32_t>(options.packs_per_step);
+    for (const BucketCount& b : buckets) {
+      left_.push_back(b.pictures);
+      steps_.batch.push_back(
+          static_cast<uint32_t>(pictures_in_budget(b.shape, options.batch_pixels)));
+    }
+    steps_.left_out.assign(buckets.size(), 0);
+  }
+
+  BucketSteps make() {
+    for (const std::vector<uint32_t>& kin : kinships()) {
+      waiting_.clear();
+      for (const Level& level : levels_of(kin)) fill_level(level);
+      finish(kin);
+    }
+    return std::move(steps_);
+  }
+
+ private:
+  int64_t pixels(uint32_t b) const { return buckets_[b].shape.pixels(); }
+  int64_t batch_pixels(uint32_t b) const { return pixels(b) * steps_.batch[b]; }
+
+  /// Buckets that have pictures, in groups of like picture size, smallest first.
+  std::vector<std::vector<uint32_t>> kinships() const {
+    std::vector<uint32_t> order;
+    for (uint32_t b = 0; b < buckets_.size(); ++b)
+      if (buckets_[b].pictures > 0) order.push_back(b);
+    std::ranges::stable_sort(order, {}, [&](uint32_t b) { return pixels(b); });
+    std::vector<std::vector<uint32_t>> kinships;
+    for (const uint32_t b : order) {
+      const bool kin = !kinships.empty() &&
+                       static_cast<double>(pixels(b)) <= kKin * pixels(kinships.back().front());
+      if (!kin) kinships.emplace_back();
+      kinships.back().push_back(b);
+    }
+    return kinships;
+  }
+
+  /// Pictures of a batch of `b` at a level of `most` pixels; 0 if it does not get near enough.
+  uint32_t batch_at(uint32_t b, int64_t most) const {
+    const int64_t batch = std::min<int64_t>(steps_.batch[b], most / pixels(b));
+    const bool near = static_cast<double>(batch * pixels(b)) >= (1 - kLevelWidth) * most;
+    return near ? static_cast<uint32_t>(batch) : 0;
+  }
+
+  /// Pixels a level may have: those of the full batches, and of batches up to a tenth smaller.
+  std::vector<int64_t> candidates(std::span<const uint32_t> open) const {
+    std::vector<int64_t> all;
+    for (const uint32_t b : open) {
+      const uint32_t full = steps_.batch[b];
+      const uint32_t least = open.size() > kMostSearched ? full : full - full / 10;
+      for (uint32_t batch = full; batch >= least; --batch) all.push_back(batch * pixels(b));
+    }
+    std::ranges::sort(all, std::greater<>());
+    if (open.size() > kMostSearched) all.resize(1);
+    return all;
+  }
+
+  /// Cuts a kinship into levels, one after the other that which most pixels belong to; sets their
+  /// batches. Smallest level first.
+  std::vector<Level> levels_of(std::vector<uint32_t> open) {
+    std::vector<Level> levels;
+    while (!open.empty()) {
+      int64_t best = 0;
+      double best_weight = -1;
+      for (const int64_t most : candidates(open)) {
+        double weight = 0;
+        for (const uint32_t b : open) {
+          if (batch_at(b, most) > 0)
+            weight += static_cast<double>(buckets_[b].pictures) * pixels(b);
+        }
+        if (weight > best_weight) std::tie(best_weight, best) = std::pair(weight, most);
+      }
+      levels.push_back(take_level(open, best));
+    }
+    std::ranges::stable_sort(levels, {}, &Level::most);
+    return levels;
+  }
+
+  Level take_level(std::vector<uint32_t>& open, int64_t most) {
+    Level level{.least = most};
+    std::vector<uint32_t> others;
+    for (const uint32_t b : open) {
+      const uint32_t batch = batch_at(b, most);
+      if (batch == 0) {
+        others.push_back(b);
+        continue;
+      }
+      steps_.batch[b] = batch;
+      level.buckets.push_back(b);
+      level.most = std::max(level.most, batch_pixels(b));
+      level.least = std::min(level.least, batch_pixels(b));
+    }
+    open = std::move(others);
+    return level;
+  }
+
+  /// The full steps of a level, with guests: waiting batches of smaller ones.
+  void fill_level(const Level& level) {
+    uint64_t own = 0;
+    for (const uint32_t b : level.buckets) own += left_[b] / steps_.batch[b];
+    const double width = 1 - static_cast<double>(level.least) / static_cast<double>(level.most);
+    const double spare = std::max(0.0, kShortage - width) * steps_.per_step;
+    uint64_t guests = 0;
+    for (const Waiting& w : waiting_) guests += w.batches;
+    std::vector<std::vector<BucketSlot>> invited;
+    uint64_t steps = (own + guests) / steps_.per_step;
+    for (; steps > own / steps_.per_step; --steps) {
+      uint64_t seated = 0;
+      invited = seat(level, steps, spare);
+      for (const auto& at : invited) seated += at.size();
+      if (own + seated >= steps * steps_.per_step) break;
+    }
+    if (steps == own / steps_.per_step) invited = seat(level, steps, spare);
+    put_steps(level, invited);
+    wait(level);
+  }
+
+  /// Guests of each of `steps` steps, the largest batches first, in turn.
+  std::vector<std::vector<BucketSlot>> seat(const Level& level, uint64_t steps,
+                                            double spare) const {
+    std::vector<std::vector<BucketSlot>> at(steps);
+    std::vector<double> lacking(steps, 0);
+    if (steps == 0) return at;
+    uint64_t next = 0;
+    for (const Waiting& w : waiting_) {
+      const double lack = 1 - static_cast<double>(w.pixels) / static_cast<double>(level.most);
+      for (uint64_t i = 0; i < w.batches; ++i, next = (next + 1) % steps) {
+        if (lacking[next] + lack > spare || at[next].size() + 1 >= steps_.per_step) return at;
+        lacking[next] += lack;
+        at[next].push_back({w.bucket, steps_.batch[w.bucket], 0});
+      }
+    }
+    return at;
+  }
+
+  /// Appends the steps: guests, then own batches, from the buckets with most of them.
+  void put_steps(const Level& level, std::span<const std::vector<BucketSlot>> invited) {
+    uint64_t needed = invited.size() * steps_.per_step;
+    for (const auto& at : invited) {
+      needed -= at.size();
+      for (const BucketSlot& slot : at) use(slot.bucket);
+    }
+    std::vector<BucketSlot> own = draw(level, needed);
+    size_t next = 0;
+    for (const auto& at : invited) {
+      // An own batch first: a step's first slot is of its level.
+      const size_t count = steps_.per_step - at.size();
+      steps_.slots.insert(steps_.slots.end(), own.begin() + static_cast<ptrdiff_t>(next),
+                          own.begin() + static_cast<ptrdiff_t>(next + count));
+      steps_.slots.insert(steps_.slots.end(), at.begin(), at.end());
+      next += count;
+    }
+  }
+
+  void use(uint32_t bucket) {
+    left_[bucket] -= steps_.batch[bucket];
+    const auto w = std::ranges::find(waiting_, bucket, &Waiting::bucket);
+    if (w != waiting_.end()) --w->batches;
+  }
+
+  /// `count` full batches of the level's buckets; what stays over comes from those with most.
+  std::vector<BucketSlot> draw(const Level& level, uint64_t count) {
+    std::vector<std::pair<uint64_t, uint32_t>> have;
+    uint64_t over = 0;
+    for (const uint32_t b : level.buckets) {
+      have.emplace_back(left_[b] / steps_.batch[b], b);
+      over += have.back().first;
+    }
+    over -= count;
+    std::ranges::stable_sort(have, std::greater<>(), [](const auto& h) { return h.first; });
+    for (auto& [batches, b] : have) {
+      const uint64_t spared = std::min(over, batches);
+      batches -= spared;
+      over -= spared;
+    }
+    std::vector<BucketSlot> slots;
+    slots.reserve(count);
+    for (const auto& [batches, b] : have) {
+      left_[b] -= batches * steps_.batch[b];
+      slots.insert(slots.end(), batches, {b, steps_.batch[b], 0, level_});
+    }
+    ++level_;
+    return slots;
+  }
+
+  void wait(const Level& level) {
+    for (const uint32_t b : level.buckets) {
+      const uint64_t batches = left_[b] / steps_.batch[b];
+      if (batches > 0) waiting_.push_back({b, batches, batch_pixels(b)});
+    }
+    std::erase_if(waiting_, [](const Waiting& w) { return w.batches == 0; });
+    std::ranges::stable_sort(waiting_, std::greater<>(), &Waiting::pixels);
+  }
+
+  void finish(std::span<const uint32_t> kin) {
+    std::vector<BucketLeft> left;
+    for (const uint32_t b : kin) {
+      if (left_[b] == 0) continue;
+      if (!keep_) {
+        steps_.left_out[b] = left_[b];
+      } else if (steps_.per_step == 1) {
+        steps_.slots.push_back({b, static_cast<uint32_t>(left_[b]), 0});
+      } else {
+        left.push_back({b, left_[b], pixels(b), steps_.batch[b]});
+      }
+    }
+    if (!left.empty()) pack_leftovers(left, steps_.per_step, steps_.slots);
+  }
+
+  const std::span<const BucketCount> buckets_;
+  const bool keep_;
+  std::vector<uint64_t> left_;  ///< [buckets] pictures in no slot yet
+  std::vector<Waiting> waiting_;
+  uint32_t level_ = 0;
+  BucketSteps steps_;
+};
+
+}  // namespace
+
+int64_t pictures_in_budget(BucketShape shape, int64_t batch_pixels) {
+  return std::clamp<int64_t>(batch_pixels / shape.pixels(), 1, INT32_MAX);
+}
+
+BucketSteps make_bucket_steps(std::span<const BucketCount> buckets, const PlanOptions& options) {
+  BucketSteps steps = StepMaker(buckets, options).make();
+  if (steps.slots.empty()) {
+    uint64_t pictures = 0;
+    for (const BucketCount& b : buckets) pictures += b.pictures;
+    throw DataError(
+        "{} pictures in {} buckets give no full step of {} batches of up to {} pixels, so an epoch "
+        "would have no step; make the batch or the step smaller, or keep leftovers",
+        pictures, buckets.size(), options.packs_per_step, options.batch_pixels);
+  }
+  return steps;
+}
+
+}  // namespace mm::data
