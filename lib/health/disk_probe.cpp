@@ -1,16 +1,17 @@
 #include "lib/health/disk_probe.h"
 
-#include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
+#include <cstring>
 #include <system_error>
+
+#include "lib/health/guarded_call.h"
 
 namespace mm::health {
 namespace {
@@ -21,32 +22,46 @@ struct Answer {
   struct statvfs room {};
 };
 
-// In the child: only calls that are safe after a fork of a threaded process.
-[[noreturn]] void answer_and_exit(const char* path, int out) {
+int read_directory(const char* path) {
+  DIR* directory = ::opendir(path);
+  if (directory == nullptr) return errno;
+  errno = 0;
+  const int error = ::readdir(directory) == nullptr ? errno : 0;
+  ::closedir(directory);
+  return error;
+}
+
+int read_start(const char* path) {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  std::array<char, 4096> part{};
+  const int error = ::read(fd, part.data(), part.size()) < 0 ? errno : 0;
+  ::close(fd);
+  return error;
+}
+
+std::string ask(const std::filesystem::path& path) {
   Answer answer;
-  if (::statvfs(path, &answer.room) != 0) answer.error = errno;
-  const ssize_t put = ::write(out, &answer, sizeof(answer));
-  ::_exit(put == static_cast<ssize_t>(sizeof(answer)) ? 0 : 1);
-}
-
-// Waits until the answer lies in the pipe; false at the deadline.
-bool wait_for(int fd, int deadline_ms) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline_ms);
-  while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-                          end - std::chrono::steady_clock::now())
-                          .count();
-    if (left < 0) return false;
-    struct pollfd waited {
-      fd, POLLIN, 0
-    };
-    const int ready = ::poll(&waited, 1, static_cast<int>(left));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
+  struct stat status {};
+  if (::statvfs(path.c_str(), &answer.room) != 0 || ::stat(path.c_str(), &status) != 0) {
+    answer.error = errno;
+  } else {
+    answer.error =
+        S_ISDIR(status.st_mode) ? read_directory(path.c_str()) : read_start(path.c_str());
   }
+  std::string bytes(sizeof(answer), '\0');
+  std::memcpy(bytes.data(), &answer, sizeof(answer));
+  return bytes;
 }
 
-void fill(const Answer& answer, DiskSpace& space) {
+void fill(const std::string& bytes, DiskSpace& space) {
+  Answer answer;
+  if (bytes.size() != sizeof(answer)) {
+    space.problem = "the probing process died";
+    return;
+  }
+  std::memcpy(&answer, bytes.data(), sizeof(answer));
+  space.error = answer.error;
   if (answer.error != 0) {
     space.problem = std::generic_category().message(answer.error);
     return;
@@ -54,39 +69,32 @@ void fill(const Answer& answer, DiskSpace& space) {
   space.total_bytes = uint64_t{answer.room.f_blocks} * answer.room.f_frsize;
   space.free_bytes = uint64_t{answer.room.f_bavail} * answer.room.f_frsize;
   space.free_inodes = answer.room.f_favail;
+  space.total_inodes = answer.room.f_files;
   space.read_only = (answer.room.f_flag & ST_RDONLY) != 0;
 }
 
 }  // namespace
 
+std::vector<DiskSpace> probe_disks(const std::vector<std::filesystem::path>& paths,
+                                   int deadline_ms) {
+  std::vector<GuardedCall> calls;
+  for (const auto& path : paths) calls.push_back(GuardedCall::start([&] { return ask(path); }));
+  std::vector<DiskSpace> spaces(paths.size());
+  for (size_t i = 0; i < paths.size(); ++i) {
+    spaces[i].path = paths[i];
+    const auto answer = calls[i].finish(deadline_ms);
+    if (answer) {
+      fill(*answer, spaces[i]);
+    } else {
+      spaces[i].hung = answer.failure().kind == "hung";
+      spaces[i].problem = answer.failure().message;
+    }
+  }
+  return spaces;
+}
+
 DiskSpace probe_disk(const std::filesystem::path& path, int deadline_ms) {
-  DiskSpace space;
-  space.path = path;
-  std::array<int, 2> pipe_ends{};
-  if (::pipe(pipe_ends.data()) != 0) {
-    space.problem = "no pipe: " + std::generic_category().message(errno);
-    return space;
-  }
-  const pid_t child = ::fork();
-  if (child == 0) answer_and_exit(path.c_str(), pipe_ends[1]);
-  ::close(pipe_ends[1]);
-  Answer answer;
-  if (child < 0) {
-    space.problem = "no process: " + std::generic_category().message(errno);
-  } else if (!wait_for(pipe_ends[0], deadline_ms)) {
-    space.hung = true;
-    space.problem = fmt::format("no answer within {} ms", deadline_ms);
-    // A process in an uninterruptible call ignores even this and becomes init's child when we end.
-    ::kill(child, SIGKILL);
-  } else if (::read(pipe_ends[0], &answer, sizeof(answer)) !=
-             static_cast<ssize_t>(sizeof(answer))) {
-    space.problem = "the probing process died";
-  } else {
-    fill(answer, space);
-  }
-  ::close(pipe_ends[0]);
-  if (child > 0) ::waitpid(child, nullptr, space.hung ? WNOHANG : 0);
-  return space;
+  return probe_disks({path}, deadline_ms).front();
 }
 
 }  // namespace mm::health

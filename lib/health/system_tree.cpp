@@ -51,6 +51,14 @@ std::optional<int64_t> SystemTree::number(std::string_view path) const {
   return value;
 }
 
+std::filesystem::path SystemTree::resolved(std::string_view path) const {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(at(path), error);
+  if (error) return path;
+  const std::filesystem::path root = std::filesystem::canonical(root_, error);
+  return error ? real : "/" / real.lexically_relative(root);
+}
+
 std::vector<std::string> SystemTree::names(std::string_view directory) const {
   std::vector<std::string> found;
   std::error_code error;

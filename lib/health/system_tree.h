@@ -19,11 +19,15 @@ class SystemTree {
   /// At most 1 MiB, without blanks and line feeds at the end.
   std::optional<std::string> text(std::string_view path) const;
   std::optional<int64_t> number(std::string_view path) const;
+  /// Where the path leads through symbolic links, without the root: /sys/bus/pci/devices/X is
+  /// /sys/devices/pci0000:00/.../X. The path itself if it leads nowhere.
+  std::filesystem::path resolved(std::string_view path) const;
+  /// The file or directory as this process opens it.
+  std::filesystem::path at(std::string_view path) const;
   /// Names in a directory, sorted.
   std::vector<std::string> names(std::string_view directory) const;
 
  private:
-  std::filesystem::path at(std::string_view path) const;
   std::filesystem::path root_;
 };
 

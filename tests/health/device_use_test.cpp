@@ -6,7 +6,7 @@
 using mm::health::DeviceUse;
 
 TEST_CASE("DeviceUse: the mean of the GPUs that answer; nothing where there is no library") {
-  CHECK(DeviceUse(MM_FAKE_NVML).gpus() == 0.75);
+  CHECK(DeviceUse(MM_FAKE_NVML_LIBRARY).gpus() == 0.75);
   CHECK(!DeviceUse("no-such-library.so").gpus());
 }
 

@@ -2,19 +2,46 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
-#include "lib/base/file.h"
 #include "lib/health/node_report.h"
 
 namespace mm::health::test {
 
-/// Kernel files of another, healthy node, planted below a temporary root.
-class PlantedNode {
+/// A directory of kernel files below a temporary root; removed with the object.
+class PlantedTree {
  public:
-  PlantedNode() {
+  PlantedTree() {
     std::string name = (std::filesystem::temp_directory_path() / "mm_node_XXXXXX").string();
     root_ = ::mkdtemp(name.data());
+  }
+  PlantedTree(const PlantedTree&) = delete;
+  ~PlantedTree() {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+  void plant(const std::string& path, const std::string& content) const {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path, std::ios::trunc) << content;
+  }
+  /// A symbolic link at `path` to `target`, both from the root.
+  void link(const std::string& path, const std::string& target) const {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::filesystem::remove(root_ / path);
+    std::filesystem::create_symlink(root_ / target, root_ / path);
+  }
+  void remove(const std::string& path) const { std::filesystem::remove_all(root_ / path); }
+  const std::filesystem::path& root() const { return root_; }
+
+ private:
+  std::filesystem::path root_;
+};
+
+/// Kernel files of another, healthy node without GPUs.
+class PlantedNode : public PlantedTree {
+ public:
+  PlantedNode() {
     plant("proc/sys/kernel/hostname", "n07\n");
     plant("proc/sys/kernel/osrelease", "6.1.0\n");
     plant("proc/cpuinfo",
@@ -32,20 +59,7 @@ class PlantedNode {
     plant("sys/class/net/eth1/operstate", "down\n");
     plant("sys/class/net/eth1/speed", "-1\n");
   }
-  PlantedNode(const PlantedNode&) = delete;
-  ~PlantedNode() {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-  void plant(const std::string& path, const std::string& content) const {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    mm::write_file_atomic(root_ / path, content);
-  }
-  void remove(const std::string& path) const { std::filesystem::remove_all(root_ / path); }
-  NodeOptions options() const { return {.root = root_}; }
-
- private:
-  std::filesystem::path root_;
+  NodeOptions options() const { return {.root = root()}; }
 };
 
 }  // namespace mm::health::test

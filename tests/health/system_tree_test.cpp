@@ -18,7 +18,7 @@ TEST_CASE("system tree: fields, numbers and absent files") {
 
 TEST_CASE("system tree: a planted root stands for the kernel's files") {
   const PlantedNode node;
-  const SystemTree tree(node.options().root);
+  const SystemTree tree(node.root());
   CHECK_FALSE(tree.live());
   CHECK(SystemTree().live());
   CHECK(tree.text("/proc/sys/kernel/hostname") == "n07");
