@@ -11,6 +11,8 @@ struct DiffusionInput {
   /// Batch::pixel_values. Sampling: undefined.
   at::Tensor clean;
   at::Tensor noise;  ///< [N, C, H, W] standard normal; in training
+  /// [N, C, H, W] standard normal: the draw from what a VAE's encoder gives; undefined: its mean.
+  at::Tensor latent_noise;
   /// Sampling: what the model is asked about, [N, C, H, W]; undefined in training, where the
   /// objective makes it of clean, noise and time.
   at::Tensor noisy;
