@@ -5,10 +5,11 @@ namespace mm::mmtrain {
 
 namespace {
 struct Options {
-  std::string from, data, answers, references, objects;
+  std::string from, data, judge, answers, references, objects;
   std::vector<std::string> tasks = {"names"};
   int64_t limit = 0, rows = 30;
-  int64_t max_new_tokens = 32;
+  int64_t max_new_tokens = 32, steps = 25;
+  double guidance = 3;
   bool json = false;
 };
 }  // namespace
@@ -27,6 +28,15 @@ void add_eval(CLI::App& app, Action& action) {
                    "one or more of names, perplexity, captions, retrieval, yes-no, counting, "
                    "spatial, chair")
       ->delimiter(',')
+      ->capture_default_str();
+  verb->add_option("--judge", options->judge,
+                   "of a diffusion run: a run of a LLaVA that is asked what the drawn pictures "
+                   "show; --data is then the held-out set of that run");
+  verb->add_option("--guidance", options->guidance, "of a diffusion run: as in mmtrain sample")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  verb->add_option("--steps", options->steps, "of a diffusion run: model evaluations a picture")
+      ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   verb->add_option("--answers", options->answers,
                    "also write the answers as JSON lines, as LLaVA does for the scorers of VQAv2, "
@@ -51,12 +61,17 @@ void add_eval(CLI::App& app, Action& action) {
       "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/noto/heldout\n"
       "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/noto/heldout --limit 20 "
       "--json\n"
+      "  mmtrain eval --from runs/quickstart-dit --judge runs/quickstart --data "
+      "runs/quickstart-data/noto/heldout\n"
       "  mmtrain eval --from runs/vqa --data data/pope --task yes-no,perplexity --answers "
       "pope.jsonl");
   verb->callback([options, &action] {
     action = [options] {
       return call_engine("eval", {{"from", options->from},
                                   {"data", options->data},
+                                  {"judge", options->judge},
+                                  {"guidance", options->guidance},
+                                  {"steps", options->steps},
                                   {"tasks", options->tasks},
                                   {"answers", options->answers},
                                   {"references", options->references},

@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   mm::mmtrain::add_check(app, action);
   mm::mmtrain::add_eval(app, action);
   mm::mmtrain::add_caption(app, action);
+  mm::mmtrain::add_sample(app, action);
   mm::mmtrain::add_report(app, action);
   mm::mmtrain::add_import_recipe(app, action);
   try {

@@ -14,6 +14,7 @@ void add_status(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_caption(CLI::App& app, Action& action);
+void add_sample(CLI::App& app, Action& action);
 void add_import_recipe(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
 

@@ -8,12 +8,6 @@
 namespace mm::run {
 namespace {
 
-at::Tensor to_int64(const std::vector<int32_t>& values) {
-  at::Tensor out = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
-  std::copy(values.begin(), values.end(), out.data_ptr<int64_t>());
-  return out;
-}
-
 /// One table of 256 results a channel: the same value as the formula, once a byte value.
 class Normaliser {
  public:
@@ -35,16 +29,6 @@ class Normaliser {
  private:
   std::array<std::array<float, 256>, 3> table_;
 };
-
-at::Tensor same_sized(const data::MicroBatch& mb, at::ScalarType dtype, const PixelNorm& norm) {
-  const Normaliser normaliser(norm);
-  const int64_t area = int64_t{mb.height} * mb.width;
-  at::Tensor out = at::empty({mb.images, 3, mb.height, mb.width}, at::kFloat);
-  for (int64_t i = 0; i < mb.images; ++i)
-    normaliser.apply(mb.pixels.data() + i * area * 3, area,
-                     out.mutable_data_ptr<float>() + i * area * 3);
-  return out.to(dtype);
-}
 
 model::PictureShape shape_of(const data::PictureGrid& grid) {
   return {.tiles = grid.tiles,
@@ -120,7 +104,7 @@ void set_pictures(const data::MicroBatch& mb, const model::LlavaConfig& config,
   } else {
     const int64_t side = config.vision.image_size;
     batch.pixel_values =
-        mb.images > 0 ? same_sized(mb, dtype, norm) : at::empty({0, 3, side, side}, dtype);
+        mb.images > 0 ? same_sized_pixels(mb, dtype, norm) : at::empty({0, 3, side, side}, dtype);
     batch.sizes.images = mb.images;
   }
   batch.pixel_values = batch.pixel_values.to(dtype);
@@ -139,6 +123,23 @@ model::Sizes picture_sizes(const data::MicroBatch& mb, const model::LlavaConfig&
   return sizes;
 }
 
+at::Tensor ids_tensor(const std::vector<int32_t>& values) {
+  at::Tensor out = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
+  std::copy(values.begin(), values.end(), out.data_ptr<int64_t>());
+  return out;
+}
+
+at::Tensor same_sized_pixels(const data::MicroBatch& mb, at::ScalarType dtype,
+                             const PixelNorm& norm) {
+  const Normaliser normaliser(norm);
+  const int64_t area = int64_t{mb.height} * mb.width;
+  at::Tensor out = at::empty({mb.images, 3, mb.height, mb.width}, at::kFloat);
+  for (int64_t i = 0; i < mb.images; ++i)
+    normaliser.apply(mb.pixels.data() + i * area * 3, area,
+                     out.mutable_data_ptr<float>() + i * area * 3);
+  return out.to(dtype);
+}
+
 PixelNorm pixel_norm(const std::vector<double>& mean, const std::vector<double>& std) {
   PixelNorm norm;
   for (size_t c = 0; c < 3; ++c) {
@@ -151,10 +152,10 @@ PixelNorm pixel_norm(const std::vector<double>& mean, const std::vector<double>&
 model::Batch to_batch(const data::MicroBatch& mb, const model::LlavaConfig& config,
                       at::ScalarType dtype, const PixelNorm& norm) {
   model::Batch batch;
-  batch.tokens = to_int64(mb.tokens);
-  batch.targets = to_int64(mb.targets);
-  batch.positions = to_int64(mb.positions);
-  batch.image_token_index = to_int64(mb.image_token_index);
+  batch.tokens = ids_tensor(mb.tokens);
+  batch.targets = ids_tensor(mb.targets);
+  batch.positions = ids_tensor(mb.positions);
+  batch.image_token_index = ids_tensor(mb.image_token_index);
   batch.cu_seqlens.assign(mb.cu_seqlens.begin(), mb.cu_seqlens.end());
   if (batch.cu_seqlens.empty()) batch.cu_seqlens = {0};
   batch.sizes = {.tokens = static_cast<int64_t>(mb.tokens.size()),

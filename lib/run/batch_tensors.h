@@ -20,6 +20,13 @@ struct PixelNorm {
 /// From a recipe's lists of three.
 PixelNorm pixel_norm(const std::vector<double>& mean, const std::vector<double>& std);
 
+/// Ids as int64 [n].
+at::Tensor ids_tensor(const std::vector<int32_t>& values);
+
+/// Pictures of one size, u8 to (byte / 255 - mean) / std: [I, 3, H, W] in `dtype`.
+at::Tensor same_sized_pixels(const data::MicroBatch& micro_batch, at::ScalarType dtype,
+                             const PixelNorm& norm);
+
 /// Copies a loader's micro-batch into tensors: ids to int64, pixels u8 to (byte/255 - mean) / std
 /// in `dtype`, as the model takes them: [I, 3, H, W], or the rows of patches of pictures of any
 /// size. Pictures that have tiles or a size of their own bring their shapes, and for Qwen-VL the

@@ -25,6 +25,7 @@ Json EvalResult::to_json() const {
                                 {"right", exact_match(p.outcome.truth, p.outcome.guess)},
                                 {"rank", p.outcome.rank + 1},
                                 {"picture", p.data_uri}});
+    if (!p.real_uri.empty()) json["pictures"].back()["real"] = p.real_uri;
   }
   if (!tasks.empty()) json["tasks"] = tasks;
   return json;
@@ -45,7 +46,8 @@ EvalResult EvalResult::from_json(const Json& json) {
     result.pictures.push_back(
         {p.value("key", ""),
          {p.value("truth", ""), p.value("guess", ""), p.value("rank", size_t{1}) - 1},
-         p.value("picture", "")});
+         p.value("picture", ""),
+         p.value("real", "")});
   }
   return result;
 }

@@ -13,6 +13,7 @@ struct EvalPicture {
   std::string key;  ///< of the data set's record
   NamedPicture outcome;
   std::string data_uri;  ///< the picture as the model saw it, PNG
+  std::string real_uri;  ///< beside a drawn picture: the real one of that name; else empty
 };
 
 /// Scores of one way to ask: the trained model, the untrained one, the trained one fed a blank

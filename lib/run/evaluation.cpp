@@ -10,22 +10,6 @@
 namespace mm::run {
 namespace {
 
-std::vector<NamedPicture> ranked(const TrainedModel& trained, const model::ParamView& params,
-                                 const EvalSamples& all, const std::vector<std::string>& answers,
-                                 const std::string& label) {
-  Progress progress({.label = "ranking names, " + label,
-                     .unit = "pictures",
-                     .total = static_cast<int64_t>(all.size())});
-  std::vector<NamedPicture> outcomes;
-  for (size_t i = 0; i < all.size(); ++i) {
-    outcomes.push_back({all.truths[i], answers[i],
-                        rank_of(truth_scores(trained, params, all, all.samples[i]), i)});
-    progress.add(1);
-  }
-  progress.finish();
-  return outcomes;
-}
-
 /// The trained model before a white picture: it can only say what the names have in common, so one
 /// pass serves all.
 std::vector<NamedPicture> ask_blank(const TrainedModel& trained, const EvalSamples& all,
@@ -40,8 +24,26 @@ std::vector<NamedPicture> ask_blank(const TrainedModel& trained, const EvalSampl
   return outcomes;
 }
 
-/// The picture as the model saw it; of several tiles the first, which is the whole.
-std::string data_uri(const TrainedModel& trained, const data::Sample& sample) {
+}  // namespace
+
+std::vector<NamedPicture> name_pictures(const TrainedModel& trained, const model::ParamView& params,
+                                        const EvalSamples& all,
+                                        const std::vector<std::string>& answers,
+                                        const std::string& label) {
+  Progress progress({.label = "ranking names, " + label,
+                     .unit = "pictures",
+                     .total = static_cast<int64_t>(all.size())});
+  std::vector<NamedPicture> outcomes;
+  for (size_t i = 0; i < all.size(); ++i) {
+    outcomes.push_back({all.truths[i], answers[i],
+                        rank_of(truth_scores(trained, params, all, all.samples[i]), i)});
+    progress.add(1);
+  }
+  progress.finish();
+  return outcomes;
+}
+
+std::string picture_data_uri(const TrainedModel& trained, const data::Sample& sample) {
   image::Image picture;
   picture.width = picture.height = static_cast<int32_t>(trained.config.vision.image_size);
   if (!sample.grids.empty())
@@ -54,24 +56,23 @@ std::string data_uri(const TrainedModel& trained, const data::Sample& sample) {
   return "data:image/png;base64," + base64(std::as_bytes(std::span(png.data(), png.size())));
 }
 
-}  // namespace
-
 EvalResult evaluate_names(const TrainedModel& trained, const EvalSamples& all,
                           const std::vector<std::string>& answers, int64_t max_new_tokens) {
   check_one_picture(all);
   EvalResult result{.data = all.origin, .step = trained.step};
   const std::vector<NamedPicture> outcomes =
-      ranked(trained, *trained.params, all, answers, "trained");
+      name_pictures(trained, *trained.params, all, answers, "trained");
   result.rows.push_back({"trained", score_names(outcomes)});
   const model::SimpleParams untrained = trained.untrained();
   result.rows.push_back(
-      {"untrained",
-       score_names(ranked(trained, untrained, all,
-                          answers_to(trained, untrained, all, max_new_tokens), "untrained"))});
+      {"untrained", score_names(name_pictures(trained, untrained, all,
+                                              answers_to(trained, untrained, all, max_new_tokens),
+                                              "untrained"))});
   result.rows.push_back(
       {"trained, blank picture", score_names(ask_blank(trained, all, max_new_tokens))});
   for (size_t i = 0; i < outcomes.size(); ++i)
-    result.pictures.push_back({all.keys[i], outcomes[i], data_uri(trained, all.samples[i])});
+    result.pictures.push_back(
+        {all.keys[i], outcomes[i], picture_data_uri(trained, all.samples[i])});
   return result;
 }
 

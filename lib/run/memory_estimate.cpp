@@ -17,15 +17,6 @@ constexpr double kGiB = 1 << 30;
 
 double bytes_of(at::ScalarType dtype) { return static_cast<double>(c10::elementSize(dtype)); }
 
-model::Sizes sizes_of(const data::Pack& pack, const model::LlavaConfig& config) {
-  return {.tokens = pack.tokens,
-          .samples = static_cast<int64_t>(pack.samples.size()),
-          .images = pack.images,
-          .patches = config.patches_per_image(),
-          .targets = pack.targets,
-          .attention_pairs = pack.attention_pairs};
-}
-
 void add_states(const MemoryInputs& in, MemoryEstimate& estimate) {
   const double master = bytes_of(in.precision.master);
   for (size_t i = 0; i < in.model.params.size(); ++i) {
@@ -51,38 +42,29 @@ double saved_by(const model::Model& model, const step::SegmentRow& row, const mo
   return bytes * element_bytes / 2;
 }
 
-/// Rows of the tower's hidden state or of the decoder's: what a recomputed block keeps.
-double input_bytes(const MemoryInputs& in, const step::SegmentRow& row, const model::Sizes& sizes,
-                   double element_bytes) {
-  const bool vision = in.model.blocks[row.block].part == model::Part::kVision;
-  const auto rows = static_cast<double>(vision ? sizes.images * (sizes.patches + 1) : sizes.tokens);
-  const auto width = static_cast<double>(vision ? in.config.vision.hidden : in.config.text.hidden);
-  return rows * width * element_bytes * static_cast<double>(row.in.size());
-}
-
 void add_activations(const MemoryInputs& in, const step::Program& program,
-                     const model::Sizes& sizes, MemoryEstimate& estimate) {
+                     const PackFootprint& pack, MemoryEstimate& estimate) {
   double again = 0;
   for (const step::SegmentRow& row : program.segments) {
     const model::Part part = in.model.blocks[row.block].part;
     const double element = bytes_of(in.precision.compute_of(part));
-    const double saved = saved_by(in.model, row, sizes, element);
+    const double saved = saved_by(in.model, row, pack.sizes, element);
     if (row.has_backward && !row.recompute) {
       estimate.activations += saved;
     } else {
       // Without a tape a block's tensors live while it runs; half of what it would save is an
       // upper bound of that.
       again = std::max(again, row.recompute ? saved : saved / 2);
-      if (row.recompute) estimate.activations += input_bytes(in, row, sizes, element);
+      // What a recomputed block keeps.
+      if (row.recompute)
+        estimate.activations += pack.block_input[static_cast<size_t>(part)] * element *
+                                static_cast<double>(row.in.size());
     }
   }
   estimate.activations += again;
-  const double logits = static_cast<double>(sizes.targets * in.config.text.vocab);
   // The product and its fp32 softmax.
-  estimate.logits = std::min(logits, static_cast<double>(model::kLogitElements)) * 8;
-  const auto side = static_cast<double>(in.config.vision.image_size);
-  estimate.pictures = static_cast<double>(sizes.images) * 3 * side * side *
-                      (bytes_of(in.precision.compute_of(model::Part::kVision)) + 1);
+  estimate.logits = std::min(pack.logits, static_cast<double>(model::kLogitElements)) * 8;
+  estimate.pictures = pack.pictures * (bytes_of(in.precision.compute_of(model::Part::kVision)) + 1);
 }
 
 }  // namespace
@@ -94,10 +76,10 @@ Json MemoryEstimate::to_json() const {
 }
 
 MemoryEstimate estimate_memory(const MemoryInputs& inputs, const step::Program& program,
-                               const data::Pack& costliest) {
+                               const PackFootprint& footprint) {
   MemoryEstimate estimate;
   add_states(inputs, estimate);
-  add_activations(inputs, program, sizes_of(costliest, inputs.config), estimate);
+  add_activations(inputs, program, footprint, estimate);
   return estimate;
 }
 
@@ -113,14 +95,13 @@ StageMemory stage_memory(const StageMemoryInputs& in) {
   }
   const optim::Precision precision = run_precision(in.recipe);
   const std::vector<bool> masters = trained_from(in.recipe, in.model, in.index);
-  result.estimate =
-      estimate_memory({.model = in.model,
-                       .config = in.config,
-                       .precision = precision,
-                       .trainable = trainable,
-                       .masters = masters,
-                       .moments = stage.optimizer == "lion" ? 1 : 2},
-                      step::build_step(in.model, build), result.costliest.packs.at(0));
+  result.estimate = estimate_memory({.model = in.model,
+                                     .precision = precision,
+                                     .trainable = trainable,
+                                     .masters = masters,
+                                     .moments = stage.optimizer == "lion" ? 1 : 2},
+                                    step::build_step(in.model, build),
+                                    in.family.footprint(result.costliest.packs.at(0)));
   return result;
 }
 

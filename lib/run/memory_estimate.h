@@ -6,8 +6,8 @@
 #include "lib/data/plan_cursor.h"
 #include "lib/data/sample_store.h"
 #include "lib/model/block.h"
-#include "lib/model/llava_config.h"
 #include "lib/optim/param_store.h"
+#include "lib/run/model_family.h"
 #include "lib/run/recipe.h"
 #include "lib/step/program.h"
 
@@ -34,23 +34,22 @@ struct MemoryEstimate {
 
 struct MemoryInputs {
   const model::Model& model;
-  const model::LlavaConfig& config;
   const optim::Precision& precision;
   const std::vector<bool>& trainable;
   const std::vector<bool>& masters;  ///< which parameters have one
   int moments = 2;                   ///< tensors of the optimizer a trained parameter has
 };
 
-/// `program`: of the stage; `costliest`: data::PlanCursor::costliest()'s pack.
+/// `program`: of the stage; `footprint`: of data::PlanCursor::costliest()'s pack.
 MemoryEstimate estimate_memory(const MemoryInputs& inputs, const step::Program& program,
-                               const data::Pack& costliest);
+                               const PackFootprint& footprint);
 
 /// A stage by its number, as trainer and check ask about it.
 struct StageMemoryInputs {
   const Recipe& recipe;
   size_t index;
   const model::Model& model;
-  const model::LlavaConfig& config;
+  const ModelFamily& family;
   const data::SampleStore& store;
 };
 struct StageMemory {

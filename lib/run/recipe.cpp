@@ -70,6 +70,10 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
   detail::read_data_access(root, recipe);
   recipe.metrics = detail::read_metric_schedule(root.table("metrics"));
   recipe.loss = detail::read_loss(root.table("loss"), {});
+  if (recipe.model.diffusion()) {
+    recipe.diffusion = detail::read_diffusion(root.table("diffusion"));
+    recipe.ema = detail::read_ema(root.table("ema"));
+  }
   for (const ConfigTable& stage : root.array_of_tables("stage"))
     recipe.stages.push_back(detail::read_stage(stage, recipe));
   check_stage_names(root, recipe.stages);
@@ -77,6 +81,21 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
   recipe.resolved = document.to_toml();
   recipe.reference = reference_markdown(document.reference());
   return recipe;
+}
+
+/// What the diffusion families add to the contract.
+static void add_diffusion(const Recipe& r, Json& json) {
+  const auto& t = r.model.transformer;
+  const auto& e = r.model.text_encoder;
+  const DiffusionRecipe& d = r.diffusion;
+  json["model.family"] = r.model.family;
+  json["model.transformer"] = {t.hidden,    t.layers,  t.heads,       t.patch,
+                               t.grid_side, t.qk_norm, t.time_divisor};
+  json["model.text_encoder"] = {e.hidden, e.layers, e.heads, e.max_tokens};
+  json["diffusion"] = {d.predict,       d.noise_schedule, d.time_steps,  d.learned_sigma,
+                       d.min_snr_gamma, d.time_draw,      d.loss_weight, d.shift,
+                       d.label_drop,    d.normalisation};
+  json["ema"] = {r.ema.decay, r.ema.warmup, r.ema.power};
 }
 
 Json resume_contract(const Recipe& r) {
@@ -95,6 +114,7 @@ Json resume_contract(const Recipe& r) {
     json["lora"] = {{"rank", r.lora.rank}, {"alpha", r.lora.alpha}, {"targets", r.lora.targets}};
   if (r.model.vocab_rows != 0 || r.model.vocab_multiple != 1)
     json["model.vocab"] = {r.model.vocab_rows, r.model.vocab_multiple};
+  if (r.model.diffusion()) add_diffusion(r, json);
   for (size_t i = 0; i < r.stages.size(); ++i) {
     const StageRecipe& s = r.stages[i];
     const std::string prefix = fmt::format("stage.{}.", i);
@@ -105,6 +125,7 @@ Json resume_contract(const Recipe& r) {
     if (s.optimizer != "adamw") json[prefix + "optimizer"] = s.optimizer;
     if (s.oversize != "refuse" || s.max_attention_pairs != 0 || s.image_cost != 0)
       json[prefix + "plan"] = {s.oversize, s.max_attention_pairs, s.image_cost};
+    if (s.packing == "buckets") json[prefix + "buckets"] = {s.batch_pixels, s.leftovers};
     json[prefix + "batch"] = {s.sequence_length, s.packs_per_step, s.max_images, s.packing};
   }
   return json;

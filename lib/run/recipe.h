@@ -10,8 +10,10 @@
 
 namespace mm::run {
 
-/// The three parts that freezing and learning rates speak of, as recipes spell them.
+/// The parts that freezing and learning rates speak of, as recipes spell them: of vision-language
+/// models and of diffusion models.
 inline const std::vector<std::string> kParts{"vision", "projector", "language"};
+inline const std::vector<std::string> kDiffusionParts{"text_encoder", "transformer"};
 
 /// [model]: either `from` (a Hugging Face LLaVA directory, or a run of ours) or sizes for a start
 /// from scratch.
@@ -32,6 +34,21 @@ struct ModelRecipe {
     double rope_theta = 10000;
     bool tied_head = false;
   } language;
+  /// Of the diffusion families.
+  struct Transformer {
+    int64_t hidden = 384, layers = 12, heads = 6, patch = 2;
+    int64_t grid_side = 16;  ///< patches along the side that positions are made for
+    bool qk_norm = false;
+    int64_t time_divisor = 128;  ///< of the frequencies of the time embedding: 127 or 128
+  } transformer;
+  /// A text encoder of our own in front of the transformer.
+  struct TextEncoder {
+    int64_t hidden = 256, layers = 4, heads = 4;
+    int64_t max_tokens = 32;  ///< of a caption
+  } text_encoder;
+  bool diffusion() const { return family == "dit" || family == "pixart" || family == "sd3"; }
+  /// Parts of this family.
+  const std::vector<std::string>& parts() const { return diffusion() ? kDiffusionParts : kParts; }
   int64_t vocab_rows = 0;  ///< rows of the vocabulary tables at least; 0: as many as there are ids
   int64_t vocab_multiple = 1;   ///< rows are filled up to a multiple of this
   std::string init = "normal";  ///< "normal" (init_std everywhere), "fan_in"
@@ -79,6 +96,29 @@ struct LossRecipe {
   friend bool operator==(const LossRecipe&, const LossRecipe&) = default;
 };
 
+/// [diffusion]: what a diffusion model learns (lib/model/objective.h).
+struct DiffusionRecipe {
+  std::string predict = "epsilon";  ///< "epsilon", "v", "flow"
+  std::string noise_schedule = "linear";
+  int64_t time_steps = 1000;
+  bool learned_sigma = false;  ///< the model's second half of channels is a variance: VLB
+  double min_snr_gamma = 0;    ///< 0: off
+  std::string time_draw = "uniform";
+  std::string loss_weight = "none";
+  double shift = 1;
+  double label_drop = 0.1;               ///< of labels and captions, for guidance
+  std::string normalisation = "sample";  ///< or "element"
+};
+
+/// [ema]: a moving average of the weights, kept in fp32 beside them.
+struct EmaRecipe {
+  double decay = 0;  ///< 0: none
+  std::string warmup = "none";
+  double power = 2.0 / 3;
+
+  bool on() const { return decay > 0; }
+};
+
 /// One [[stage]]: what is trained, on what, for how long.
 struct StageRecipe {
   std::string name;
@@ -91,6 +131,8 @@ struct StageRecipe {
   std::string packing = "tight";     ///< a name of data::packing_names()
   std::string oversize = "refuse";   ///< a name of data::Oversize
   int64_t max_attention_pairs = 0;   ///< of a pack, 0: no cap
+  int64_t batch_pixels = 0;          ///< of a micro-batch at most, packing = "buckets"
+  std::string leftovers = "keep";    ///< a name of data::Leftovers
   double image_cost = 0;             ///< of a picture, in tokens: how steps are balanced
   std::map<std::string, double> lr;  ///< base rate of each trained part
   ScheduleRecipe schedule;
@@ -131,6 +173,8 @@ struct Recipe {
   std::filesystem::path cache_dir;                          ///< empty: no cache on disk
   int64_t cache_bytes = 0, cache_memory_bytes = 0;          ///< budgets of a node
   LossRecipe loss;
+  DiffusionRecipe diffusion;
+  EmaRecipe ema;
   MetricSchedule metrics;
   double bad_sample_limit = 0.001;  ///< share of samples that may fail at read time
   std::vector<StageRecipe> stages;

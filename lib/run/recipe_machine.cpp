@@ -5,7 +5,7 @@ namespace mm::run::detail {
 namespace {
 
 void read_part_precision(ConfigTable& precision, Recipe& recipe) {
-  for (const std::string& part : kParts) {
+  for (const std::string& part : recipe.model.parts()) {
     const std::string word =
         precision.get_enum(part, {.words = {"compute", "fp32", "bf16", "fp16"},
                                   .def = "compute",

@@ -70,15 +70,15 @@ ModelRecipe::Language read_language(ConfigTable t) {
   return l;
 }
 
-ModelRecipe::Normalise read_normalise(ConfigTable t) {
-  ModelRecipe::Normalise n;
+ModelRecipe::Normalise read_normalise(ConfigTable t, ModelRecipe::Normalise n) {
   n.mean = t.get_double_list("image_mean",
                              {.def = n.mean,
                               .min = -10,
                               .max = 10,
                               .min_count = 3,
                               .max_count = 3,
-                              .doc = "subtracted from byte / 255, per channel; default: CLIP's"});
+                              .doc = "subtracted from byte / 255, per channel; default: CLIP's, "
+                                     "0.5 for diffusion"});
   n.std = t.get_double_list("image_std", {.def = n.std,
                                           .min = 1e-6,
                                           .max = 10,
@@ -92,12 +92,15 @@ ModelRecipe::Normalise read_normalise(ConfigTable t) {
 
 ModelRecipe read_model(ConfigTable t) {
   ModelRecipe model;
-  model.normalise = read_normalise(t);
   model.family = t.get_enum(
-      "family", {.words = {"llava", "llava_next", "llava_onevision", "qwen2_5_vl"},
-                 .def = "llava",
-                 .doc = "model family; other than llava only with from, whose config.json must say "
-                        "the same"});
+      "family",
+      {.words = {"llava", "llava_next", "llava_onevision", "qwen2_5_vl", "dit", "pixart", "sd3"},
+       .def = "llava",
+       .doc = "model family; llava_next, llava_onevision, qwen2_5_vl only with from, whose "
+              "config.json must say the same"});
+  // Diffusion models see [-1, 1].
+  if (model.diffusion()) model.normalise = {.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}};
+  model.normalise = read_normalise(t, model.normalise);
   model.vocab_rows = t.get_int(
       "vocab_rows", {.def = 0,
                      .min = 0,
@@ -113,12 +116,17 @@ ModelRecipe read_model(ConfigTable t) {
        .doc = "rows are filled up to a multiple of this; mmckpt convert cuts the filling off"});
   if (const auto from = t.find_path("from", {.must_exist = true,
                                              .doc = "Hugging Face directory (LLaVA, LLaVA-NeXT, "
-                                                    "OneVision, Qwen2.5-VL) to start from; "
+                                                    "OneVision, Qwen2.5-VL; a diffusers "
+                                                    "transformer) to start from; "
                                                     "its config.json then gives all sizes"})) {
     model.from = *from;
-    for (const char* key : {"vision", "language"}) {
+    for (const char* key : {"vision", "language", "transformer", "text_encoder"}) {
       if (t.table(key).present()) t.fail(key, "sizes come from model.from; leave this table out");
     }
+    return model;
+  }
+  if (model.diffusion()) {
+    read_diffusion_sizes(t, model);
     return model;
   }
   if (model.family != "llava")

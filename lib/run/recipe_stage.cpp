@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 
@@ -79,53 +81,10 @@ void read_optimizer(ConfigTable& t, StageRecipe& stage) {
   }
 }
 
-}  // namespace
-
-LossRecipe read_loss(ConfigTable t, const LossRecipe& def) {
-  LossRecipe loss;
-  loss.reduction = t.get_enum(
-      "reduction",
-      {.words = {"global_token", "micro_mean", "sample_mean", "sqrt"},
-       .def = def.reduction,
-       .doc = "global_token: all targets of the step weigh the same, over packs and ranks; "
-              "micro_mean: mean of the means of groups of packs, as published LLaVA was trained "
-              "(depends on how samples are packed); sample_mean: mean of the samples' means; sqrt: "
-              "a sample of n targets weighs sqrt(n)"});
-  loss.micro_packs = t.get_int(
-      "micro_packs",
-      {.def = def.micro_packs,
-       .min = 1,
-       .max = 1 << 20,
-       .doc = "micro_mean: packs of a group, in plan order; with packing none the batch a device "
-              "of the run to be reproduced"});
-  if (loss.micro_packs != 1 && loss.reduction != "micro_mean")
-    t.fail("micro_packs", "only reduction = \"micro_mean\" has groups");
-  return loss;
-}
-
-StageRecipe read_stage(ConfigTable t, const Recipe& run) {
-  StageRecipe stage;
-  stage.name = t.get_string("name", {.doc = "name in logs, metrics and --set"});
-  stage.data = t.get_path("data", {.doc = "data set directory that mmshard packed"});
-  stage.train =
-      t.get_string_list("train", {.def = kParts,
-                                  .min_count = 1,
-                                  .doc = "parts that are trained: vision, projector, language"});
-  for (const std::string& part : stage.train) {
-    if (std::find(kParts.begin(), kParts.end(), part) == kParts.end())
-      t.fail("train",
-             fmt::format("unknown part \"{}\"; expected vision, projector or language", part));
-  }
-  if (std::set<std::string>(stage.train.begin(), stage.train.end()).size() != stage.train.size())
-    t.fail("train", "a part stands there twice");
-  stage.steps = t.get_int(
-      "steps", {.min = 1, .max = int64_t{1} << 40, .doc = "optimizer steps of this stage"});
+void read_packing(ConfigTable& t, StageRecipe& stage) {
   stage.sequence_length = t.get_int(
       "sequence_length",
       {.min = 2, .max = 1 << 24, .doc = "tokens of a pack at most, picture tokens included"});
-  stage.packs_per_step =
-      t.get_int("packs_per_step",
-                {.min = 1, .max = 1 << 20, .doc = "global batch, in packs, over all ranks"});
   stage.max_images = t.get_int(
       "max_images",
       {.def = 0, .min = 0, .max = 1 << 20, .doc = "pictures of a pack at most, 0: no cap"});
@@ -152,6 +111,78 @@ StageRecipe read_stage(ConfigTable t, const Recipe& run) {
                      .max = 1e9,
                      .doc = "work of a picture's encoder, in tokens of the language model: steps "
                             "are balanced over ranks by it"});
+}
+
+/// Batches of pictures of one shape.
+void read_bucket_plan(ConfigTable& t, StageRecipe& stage) {
+  stage.packing = "buckets";
+  stage.batch_pixels = t.get_int(
+      "batch_pixels",
+      {.min = 1,
+       .max = int64_t{1} << 40,
+       .doc = "diffusion: pixels of a batch at most; a batch has one shape, and as many pictures "
+              "as fit, but at least one"});
+  stage.leftovers = t.get_enum(
+      "leftovers",
+      {.words = {"keep", "drop"},
+       .def = "keep",
+       .doc = "diffusion: pictures that fill no batch stand in smaller ones, or are left out and "
+              "named"});
+}
+
+}  // namespace
+
+LossRecipe read_loss(ConfigTable t, const LossRecipe& def) {
+  LossRecipe loss;
+  loss.reduction = t.get_enum(
+      "reduction",
+      {.words = {"global_token", "micro_mean", "sample_mean", "sqrt"},
+       .def = def.reduction,
+       .doc = "global_token: all targets of the step weigh the same, over packs and ranks; "
+              "micro_mean: mean of the means of groups of packs, as published LLaVA was trained "
+              "(depends on how samples are packed); sample_mean: mean of the samples' means; sqrt: "
+              "a sample of n targets weighs sqrt(n)"});
+  loss.micro_packs = t.get_int(
+      "micro_packs",
+      {.def = def.micro_packs,
+       .min = 1,
+       .max = 1 << 20,
+       .doc = "micro_mean: packs of a group, in plan order; with packing none the batch a device "
+              "of the run to be reproduced"});
+  if (loss.micro_packs != 1 && loss.reduction != "micro_mean")
+    t.fail("micro_packs", "only reduction = \"micro_mean\" has groups");
+  return loss;
+}
+
+StageRecipe read_stage(ConfigTable t, const Recipe& run) {
+  const std::vector<std::string>& parts = run.model.parts();
+  StageRecipe stage;
+  stage.name = t.get_string("name", {.doc = "name in logs, metrics and --set"});
+  stage.data = t.get_path("data", {.doc = "data set directory that mmshard packed"});
+  stage.train =
+      t.get_string_list("train", {.def = parts,
+                                  .min_count = 1,
+                                  .doc = "parts that are trained: vision, projector, language; of "
+                                         "diffusion models text_encoder, transformer"});
+  for (const std::string& part : stage.train) {
+    if (std::find(parts.begin(), parts.end(), part) == parts.end())
+      t.fail("train",
+             fmt::format("unknown part \"{}\"; expected {}", part, fmt::join(parts, ", ")));
+  }
+  if (std::set<std::string>(stage.train.begin(), stage.train.end()).size() != stage.train.size())
+    t.fail("train", "a part stands there twice");
+  stage.steps = t.get_int(
+      "steps", {.min = 1, .max = int64_t{1} << 40, .doc = "optimizer steps of this stage"});
+  stage.packs_per_step = t.get_int(
+      "packs_per_step",
+      {.min = 1,
+       .max = 1 << 20,
+       .doc = "global batch, in packs (batches of pictures, for buckets), over all ranks"});
+  if (run.model.diffusion()) {
+    read_bucket_plan(t, stage);
+  } else {
+    read_packing(t, stage);
+  }
   read_optimizer(t, stage);
   stage.schedule = read_schedule(t.table("schedule"), stage.steps);
   stage.augment = read_augment(t.table("augment"));

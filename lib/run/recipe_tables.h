@@ -14,6 +14,15 @@ ModelRecipe read_model(ConfigTable table);
 /// [lora].
 LoraRecipe read_lora(ConfigTable table);
 
+/// [model.transformer] and [model.text_encoder], for a start from scratch.
+void read_diffusion_sizes(ConfigTable model_table, ModelRecipe& model);
+
+/// [diffusion].
+DiffusionRecipe read_diffusion(ConfigTable table);
+
+/// [ema].
+EmaRecipe read_ema(ConfigTable table);
+
 /// [loss], or the table of that name in a stage; `def` is what it differs from.
 LossRecipe read_loss(ConfigTable table, const LossRecipe& def);
 

@@ -44,10 +44,12 @@ std::string picture_cards(const EvalResult& evaluation) {
   for (const EvalPicture& p : evaluation.pictures) {
     const bool right = exact_match(p.outcome.truth, p.outcome.guess);
     out += fmt::format(
-        "<div class='card {}'><img alt='' src='{}'><b>{}</b><br>{}<br><small>true name ranked "
+        "<div class='card {}'>{}<img alt='' src='{}'><b>{}</b><br>{}<br><small>true name ranked "
         "{}</small></div>",
-        right ? "right" : "wrong", html_escape(p.data_uri), html_escape(p.outcome.truth),
-        html_escape(p.outcome.guess), p.outcome.rank + 1);
+        right ? "right" : "wrong",
+        p.real_uri.empty() ? "" : fmt::format("<img alt='' src='{}'>", html_escape(p.real_uri)),
+        html_escape(p.data_uri), html_escape(p.outcome.truth), html_escape(p.outcome.guess),
+        p.outcome.rank + 1);
   }
   return out + "</div>";
 }
@@ -133,7 +135,10 @@ std::string render_report(const RunReport& report) {
   if (report.evaluation) page += scores(*report.evaluation);
   if (!report.steps.empty()) page += charts(report.steps);
   if (report.evaluation && !report.evaluation->pictures.empty())
-    page += "<h2>Held-out pictures: true name in bold, the model's below</h2>" +
+    page += (report.evaluation->pictures.front().real_uri.empty()
+                 ? "<h2>Held-out pictures: true name in bold, the model's below</h2>"
+                 : "<h2>Held-out names: the real picture, the drawn one, and what the judge calls "
+                   "it</h2>") +
             picture_cards(*report.evaluation);
   if (!report.recipe.empty())
     page += "<h2>Recipe</h2><pre>" + html_escape(report.recipe) + "</pre>";

@@ -15,10 +15,11 @@ Json RunSnapshot::to_json() const {
           {"tokens_seen", tokens_seen},
           {"bad_samples", bad_samples},
           {"rng", {{"kind", "philox4x32-10, counter-based"}, {"seed", seed}}},
+          {"ema", {{"updates", average_updates}}},
           {"loss_scale", {{"scale", loss_scale.scale}, {"good_steps", loss_scale.good_steps}}},
           {"contract", contract},
           {"data", data},
-          {"config", model::to_json(config)}};
+          {"config", config}};
 }
 
 RunSnapshot RunSnapshot::from_json(const Json& json, const std::string& origin) {
@@ -40,9 +41,10 @@ RunSnapshot RunSnapshot::from_json(const Json& json, const std::string& origin) 
       const Json& saved = json.at("loss_scale");
       s.loss_scale = {saved.at("scale"), saved.at("good_steps")};
     }
+    if (json.contains("ema")) s.average_updates = json.at("ema").at("updates");
     s.contract = json.at("contract");
     s.data = json.at("data");
-    s.config = model::llava_config_from_json(json.at("config"), origin);
+    s.config = json.at("config");
     return s;
   } catch (const Json::exception& error) {
     throw DataError("{}: the trainer's state is damaged: {}", origin, error.what());
@@ -54,6 +56,15 @@ std::vector<state::StateTensor> weight_tensors(const optim::ParamStore& params) 
   const std::vector<model::ParamSpec>& specs = params.model().params;
   for (size_t i = 0; i < specs.size(); ++i)
     tensors.push_back({specs[i].name, params.master(static_cast<model::ParamId>(i))});
+  return tensors;
+}
+
+std::vector<state::StateTensor> average_tensors(const model::Model& model, const optim::Ema& ema) {
+  std::vector<state::StateTensor> tensors;
+  for (size_t i = 0; i < model.params.size(); ++i) {
+    const at::Tensor average = ema.average(static_cast<model::ParamId>(i));
+    if (average.defined()) tensors.push_back({"ema." + model.params[i].name, average});
+  }
   return tensors;
 }
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "lib/base/json.h"
-#include "lib/model/llava_config.h"
+#include "lib/optim/ema.h"
 #include "lib/optim/loss_scaler.h"
 #include "lib/optim/param_store.h"
 #include "lib/state/state_tensor.h"
@@ -19,9 +19,10 @@ struct RunSnapshot {
   int64_t update_count = 0;  ///< AdamW's, of this stage
   int64_t tokens_seen = 0;
   int64_t bad_samples = 0;
-  Json contract;  ///< resume_contract(recipe)
-  Json data;      ///< fingerprint of each stage's data set
-  model::LlavaConfig config;
+  Json contract;                        ///< resume_contract(recipe)
+  Json data;                            ///< fingerprint of each stage's data set
+  Json config;                          ///< of the model, as its family writes it
+  int64_t average_updates = 0;          ///< of the weights' moving average
   optim::LossScaler::State loss_scale;  ///< of fp16 runs
   uint64_t seed = 0;  ///< of all random draws: they are counter-based, so this is their whole state
 
@@ -32,6 +33,9 @@ struct RunSnapshot {
 
 /// All masters under their Hugging Face names.
 std::vector<state::StateTensor> weight_tensors(const optim::ParamStore& params);
+
+/// The averages of what has one, "ema." before the names.
+std::vector<state::StateTensor> average_tensors(const model::Model& model, const optim::Ema& ema);
 
 /// The first key whose value differs between what was saved and what is now, as "key: saved X, now
 /// Y"; empty if none. `data` fingerprints are compared too.

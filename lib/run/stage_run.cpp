@@ -13,7 +13,6 @@
 #include "lib/optim/adamw.h"
 #include "lib/optim/grad_norm.h"
 #include "lib/optim/lion.h"
-#include "lib/run/batch_tensors.h"
 #include "lib/run/data_access.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/step_setup.h"
@@ -46,13 +45,12 @@ data::LoaderOptions loader_options(const StageInputs& in) {
   options.max_prefetch_steps = static_cast<int>(in.recipe.loader_max_prefetch);
   options.memory_bytes = static_cast<uint64_t>(in.recipe.loader_memory_mib) << 20;
   options.pixel_memory = pinned_memory();
-  options.augmentation = {
-      .seed = in.recipe.seed,
-      .shift_pixels = static_cast<int32_t>(stage.augment.shift_pixels),
-      .flip_probability = stage.augment.flip_probability,
-      .brightness = stage.augment.brightness,
-      .token_drop = stage.augment.token_drop,
-      .drop_token = static_cast<int32_t>(std::max<int64_t>(0, in.config.text.bos_token))};
+  options.augmentation = {.seed = in.recipe.seed,
+                          .shift_pixels = static_cast<int32_t>(stage.augment.shift_pixels),
+                          .flip_probability = stage.augment.flip_probability,
+                          .brightness = stage.augment.brightness,
+                          .token_drop = stage.augment.token_drop,
+                          .drop_token = in.family.drop_token()};
   return options;
 }
 
@@ -89,23 +87,18 @@ std::map<std::string, optim::Schedule> schedules_of(const StageRecipe& stage) {
 
 /// The loader's micro-batches as the executor's load instructions want them.
 struct StageRun::Batches final : step::BatchSource {
-  Batches(const StageInputs& in, const LossWeights& weights)
-      : in(in),
-        weights(weights),
-        norm(pixel_norm(in.recipe.model.normalise.mean, in.recipe.model.normalise.std)) {}
+  Batches(const StageInputs& in, const LossWeights& weights) : in(in), weights(weights) {}
   model::Batch load(int micro_batch) override { return batch_of(current, micro_batch); }
   model::Batch load_next(int micro_batch) override { return batch_of(next.value(), micro_batch); }
   const StageInputs& in;
   const LossWeights& weights;
-  const PixelNorm norm;
   data::LoaderStep current;
   std::optional<data::LoaderStep> next;  ///< in runs whose frozen blocks work ahead
 
  private:
   model::Batch batch_of(const data::LoaderStep& step, int micro_batch) const {
-    model::Batch batch =
-        to_batch(step.micro_batches.at(static_cast<size_t>(micro_batch)), in.config,
-                 in.params.precision().compute_of(model::Part::kVision), norm);
+    model::Batch batch = in.family.to_batch(step.micro_batches.at(static_cast<size_t>(micro_batch)),
+                                            {in.params.precision(), step.plan.position.epoch});
     batch.target_weights =
         weights.of_micro_batch(step, in.comm.rank, micro_batch, in.params.precision().master);
     return batch;
@@ -159,6 +152,7 @@ struct StageRun::Hooks final : step::UpdateHooks, step::ReduceTarget {
       if (schedule != run.schedules_.end()) rates[part] = run.rate(schedule->second);
     }
     run.optimizer_->update(rates);
+    if (run.inputs_.average != nullptr) run.inputs_.average->update();
     return true;
   }
   StageRun& run;
@@ -219,17 +213,25 @@ StageRun::Runner& StageRun::runner(int micro_batches) {
   return *slot;
 }
 
+/// Of sample `s`; a picture of a bucketed set is one.
+static int64_t targets_of(const data::MicroBatch& mb, size_t s, bool bucketed) {
+  if (bucketed) return mb.weights.empty() || mb.weights[s] > 0 ? 1 : 0;
+  return std::count_if(mb.targets.begin() + mb.cu_seqlens[s],
+                       mb.targets.begin() + mb.cu_seqlens[s + 1], [](int32_t t) { return t >= 0; });
+}
+
 /// Which samples this rank had in a step, and what they cost.
 static void note_samples(const data::LoaderStep& step, StageStep& result) {
+  const bool bucketed = !step.plan.packs.empty() && !step.plan.packs.front().bucket.empty();
   for (size_t m = 0; m < step.micro_batches.size(); ++m) {
     const data::MicroBatch& mb = step.micro_batches[m];
     const std::vector<double>& losses = result.report.sample_losses.at(m);
-    result.samples.insert(result.samples.end(), mb.sample_ids.begin(), mb.sample_ids.end());
     for (size_t s = 0; s < mb.sample_ids.size(); ++s) {
-      result.sample_losses.push_back(s < losses.size() ? losses[s] : 0);
-      result.sample_targets.push_back(std::count_if(mb.targets.begin() + mb.cu_seqlens[s],
-                                                    mb.targets.begin() + mb.cu_seqlens[s + 1],
-                                                    [](int32_t t) { return t >= 0; }));
+      if (mb.sample_ids[s] == data::kFillerId) continue;
+      result.samples.push_back(mb.sample_ids[s]);
+      result.sample_targets.push_back(targets_of(mb, s, bucketed));
+      const bool counts = result.sample_targets.back() > 0 && s < losses.size();
+      result.sample_losses.push_back(counts ? losses[s] : 0);
     }
   }
 }
@@ -250,16 +252,17 @@ StageStep StageRun::run_step(int64_t global_step) {
   data::LoaderStep& current = batches_->current;
   sink_.zero();
   Runner& run = runner(static_cast<int>(current.micro_batches.size()));
-  result.report =
-      run.executor->run({.step = global_step,
-                         .global_targets = static_cast<double>(current.plan.targets),
-                         .divisor = loss_weights_.divisor(current.plan),
-                         .loss_scale = scaler_ ? scaler_->scale() : 1.0,
-                         .next_follows = batches_->next && batches_->next->micro_batches.size() ==
-                                                               current.micro_batches.size()});
+  result.report = run.executor->run(
+      {.step = global_step,
+       .global_targets = static_cast<double>(current.plan.targets),
+       .divisor =
+           inputs_.family.divisor(current.plan).value_or(loss_weights_.divisor(current.plan)),
+       .loss_scale = scaler_ ? scaler_->scale() : 1.0,
+       .next_follows =
+           batches_->next && batches_->next->micro_batches.size() == current.micro_batches.size()});
   note_samples(current, result);
   for (const data::MicroBatch& mb : current.micro_batches)
-    result.pictures = model::add_sizes(result.pictures, picture_sizes(mb, inputs_.config));
+    result.pictures = model::add_sizes(result.pictures, inputs_.family.picture_sizes(mb));
   result.plan = std::move(current.plan);
   result.bad = std::move(current.bad);
   result.wait_ms = current.wait_ms;

@@ -6,7 +6,7 @@
 
 #include "lib/data/loader.h"
 #include "lib/data/sample_store.h"
-#include "lib/model/llava_config.h"
+#include "lib/optim/ema.h"
 #include "lib/optim/flat_grad_sink.h"
 #include "lib/optim/loss_scaler.h"
 #include "lib/optim/optimizer.h"
@@ -15,6 +15,7 @@
 #include "lib/run/activation_watch.h"
 #include "lib/run/comm.h"
 #include "lib/run/loss_weights.h"
+#include "lib/run/model_family.h"
 #include "lib/run/recipe.h"
 #include "lib/state/state_tensor.h"
 #include "lib/step/executor.h"
@@ -26,11 +27,12 @@ namespace mm::run {
 struct StageInputs {
   const Recipe& recipe;
   size_t index;  ///< of the stage
-  const model::LlavaConfig& config;
+  const ModelFamily& family;
   optim::ParamStore& params;
   const data::SampleStore& store;
   Comm& comm;
-  int64_t start_step = 0;  ///< within the stage
+  int64_t start_step = 0;         ///< within the stage
+  optim::Ema* average = nullptr;  ///< follows every update
 };
 
 /// One step as this rank saw it; the sums over ranks are in `report` (loss) and `plan` (sizes).

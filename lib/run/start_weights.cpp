@@ -13,21 +13,6 @@
 namespace mm::run {
 namespace {
 
-void load_published(const Recipe& recipe, const model::LlavaConfig& config,
-                    optim::ParamStore& params) {
-  // Adapters stand behind the published parameters.
-  model::Model plain = params.model();
-  plain.params.resize(plain.params.size() - 2 * plain.adapters.size());
-  const std::string origin = recipe.model.from.string();
-  const std::vector<at::Tensor> values =
-      model::load_llava_weights(plain, config, ckpt::HfWeights::open(recipe.model.from), origin,
-                                {.new_rows = true, .may_lack_projector = true});
-  for (size_t i = 0; i < values.size(); ++i) {
-    // A projector that the directory lacks stays as drawn.
-    if (values[i].defined()) params.set(static_cast<model::ParamId>(i), values[i]);
-  }
-}
-
 void load_own(const Recipe& recipe, optim::ParamStore& params) {
   const state::Checkpoint checkpoint = state::open_checkpoint(recipe.init_from);
   const auto stored = [&](const std::string& name) {
@@ -52,8 +37,25 @@ void load_own(const Recipe& recipe, optim::ParamStore& params) {
   state::load_tensors(checkpoint, wanted);
 }
 
-void load_adapters(const Recipe& recipe, const model::LlavaConfig& config,
-                   optim::ParamStore& params) {
+}  // namespace
+
+void load_llava_weights(const Recipe& recipe, const model::LlavaConfig& config,
+                        optim::ParamStore& params) {
+  // Adapters stand behind the published parameters.
+  model::Model plain = params.model();
+  plain.params.resize(plain.params.size() - 2 * plain.adapters.size());
+  const std::string origin = recipe.model.from.string();
+  const std::vector<at::Tensor> values =
+      model::load_llava_weights(plain, config, ckpt::HfWeights::open(recipe.model.from), origin,
+                                {.new_rows = true, .may_lack_projector = true});
+  for (size_t i = 0; i < values.size(); ++i) {
+    // A projector that the directory lacks stays as drawn.
+    if (values[i].defined()) params.set(static_cast<model::ParamId>(i), values[i]);
+  }
+}
+
+void load_llava_adapters(const Recipe& recipe, const model::LlavaConfig& config,
+                         optim::ParamStore& params) {
   const ckpt::PeftAdapter adapter =
       ckpt::open_peft(recipe.lora.from, model::family_name(config.family));
   const std::string origin = recipe.lora.from.string();
@@ -77,14 +79,12 @@ void load_adapters(const Recipe& recipe, const model::LlavaConfig& config,
   }
 }
 
-}  // namespace
-
-void fill_start_weights(const Recipe& recipe, const model::LlavaConfig& config,
+void fill_start_weights(const Recipe& recipe, const ModelFamily& family,
                         optim::ParamStore& params) {
   params.initialise(recipe.seed);
-  if (!recipe.model.from.empty()) load_published(recipe, config, params);
+  if (!recipe.model.from.empty()) family.load_published(params);
   if (!recipe.init_from.empty()) load_own(recipe, params);
-  if (!recipe.lora.from.empty()) load_adapters(recipe, config, params);
+  if (!recipe.lora.from.empty()) family.load_adapters(params);
 }
 
 }  // namespace mm::run

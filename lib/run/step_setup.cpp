@@ -43,6 +43,14 @@ std::vector<bool> trained_from(const Recipe& recipe, const model::Model& model, 
   return trained;
 }
 
+optim::EmaOptions average_options(const EmaRecipe& recipe) {
+  optim::EmaOptions options{.decay = recipe.decay,
+                            .warm_up = optim::ema_warm_up(recipe.warmup).value(),
+                            .power = recipe.power};
+  options.check();
+  return options;
+}
+
 data::PlanOptions plan_options(const Recipe& recipe, const StageRecipe& stage) {
   return {.seed = recipe.seed,
           .sequence_length = static_cast<int32_t>(stage.sequence_length),
@@ -51,7 +59,9 @@ data::PlanOptions plan_options(const Recipe& recipe, const StageRecipe& stage) {
           .packing = data::packing_from_name(stage.packing).value(),
           .oversize = data::oversize_from_name(stage.oversize).value(),
           .max_attention_pairs = stage.max_attention_pairs,
-          .image_cost = stage.image_cost};
+          .image_cost = stage.image_cost,
+          .batch_pixels = stage.batch_pixels,
+          .leftovers = data::leftovers_from_name(stage.leftovers).value()};
 }
 
 step::BuildOptions build_options(const Recipe& recipe, const StageRecipe& stage,

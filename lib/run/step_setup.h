@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "lib/data/epoch_plan.h"
+#include "lib/optim/ema.h"
 #include "lib/optim/param_store.h"
 #include "lib/run/recipe.h"
 #include "lib/step/builder.h"
@@ -17,6 +18,9 @@ bool counts_in_fp16(const optim::Precision& precision);
 /// One flag per parameter: whether stage `first` or a later one trains it. Those need masters from
 /// there on.
 std::vector<bool> trained_from(const Recipe& recipe, const model::Model& model, size_t first);
+
+/// [ema].
+optim::EmaOptions average_options(const EmaRecipe& recipe);
 
 /// How a stage's samples become steps: what trainer and check plan with.
 data::PlanOptions plan_options(const Recipe& recipe, const StageRecipe& stage);

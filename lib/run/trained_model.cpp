@@ -49,7 +49,10 @@ TrainedModel open_trained(const std::filesystem::path& run) {
       RunSnapshot::from_json(checkpoint.manifest.state, checkpoint.directory.string());
   const Recipe recipe = read_recipe(directory.recipe(), {});
   TrainedModel trained{
-      .run = run, .step = snapshot.global_step, .seed = snapshot.seed, .config = snapshot.config};
+      .run = run,
+      .step = snapshot.global_step,
+      .seed = snapshot.seed,
+      .config = model::llava_config_from_json(snapshot.config, checkpoint.directory.string())};
   trained.model = std::make_unique<model::Model>(build_model(recipe, trained.config));
   std::vector<at::Tensor> values;
   std::vector<state::StateTensor> wanted;

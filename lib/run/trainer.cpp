@@ -10,7 +10,6 @@
 #include "lib/model/flops.h"
 #include "lib/run/data_access.h"
 #include "lib/run/gemm_rate.h"
-#include "lib/run/hf_side_files.h"
 #include "lib/run/memory_estimate.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/run_snapshot.h"
@@ -49,8 +48,8 @@ void Trainer::open_data() {
 void Trainer::build() {
   std::vector<data::DatasetManifest> manifests;
   for (const auto& set : sets_) manifests.push_back(set->manifest());
-  config_ = configure_model(recipe_, manifests);
-  model_ = std::make_unique<model::Model>(build_model(recipe_, config_));
+  family_ = make_family(recipe_, manifests);
+  model_ = std::make_unique<model::Model>(family_->build());
   check_memory();
   params_ = std::make_unique<optim::ParamStore>(*model_, run_precision(recipe_),
                                                 trained_from(recipe_, *model_, 0));
@@ -60,7 +59,7 @@ void Trainer::check_memory() const {
   const std::optional<double> available = memory_available(comm_.local_world);
   if (recipe_.memory_check == "off" || !available) return;
   for (size_t i = 0; i < recipe_.stages.size(); ++i) {
-    const StageMemory stage = stage_memory({recipe_, i, *model_, config_, *sets_[i]});
+    const StageMemory stage = stage_memory({recipe_, i, *model_, *family_, *sets_[i]});
     const std::string shortage =
         memory_shortage(stage.estimate, *available, recipe_.stages[i].name);
     if (shortage.empty()) continue;
@@ -86,6 +85,7 @@ void Trainer::restore() {
         throw UsageError("{}: no checkpoint to resume from (--resume must)",
                          options_.run_directory.string());
       start_weights();
+      start_average();
       return;
     }
     if (options_.resume == Resume::kNever)
@@ -107,6 +107,11 @@ void Trainer::restore() {
           options_.run_directory.string(), difference);
     state::load_tensors(*resumed_, weight_tensors(*params_));
     params_->refresh_compute(/*all=*/true);
+    start_average();
+    if (average_) {
+      state::load_tensors(*resumed_, average_tensors(*model_, *average_));
+      average_->set_count(snapshot.average_updates);
+    }
     run_id_ = snapshot.run_id;
     save_id_ = resumed_->manifest.save_id;
     global_step_ = saved_step_ = snapshot.global_step;
@@ -116,8 +121,14 @@ void Trainer::restore() {
 }
 
 void Trainer::start_weights() {
-  fill_start_weights(recipe_, config_, *params_);
+  fill_start_weights(recipe_, *family_, *params_);
   params_->refresh_compute(/*all=*/true);
+}
+
+void Trainer::start_average() {
+  if (!recipe_.ema.on()) return;
+  average_ = std::make_unique<optim::Ema>(*params_, average_options(recipe_.ema),
+                                          trained_from(recipe_, *model_, 0));
 }
 
 void Trainer::prepare_directory() {
@@ -136,13 +147,13 @@ void Trainer::prepare_directory() {
   const std::string& tokenizer = set->manifest().tokenizer.file.file;
   write_file_atomic(directory.path() / tokenizer, read_file(set->directory() / tokenizer));
   write_file_atomic(directory.path() / "data.json", data::to_json(set->manifest()).dump(2) + "\n");
-  write_hf_side_files(directory.path(), recipe_, config_, set->manifest());
+  family_->write_side_files(directory.path(), set->manifest());
 }
 
 void Trainer::measure_machine() {
   comm_.control->barrier();  // all ranks measure at once, as they will train
   const double mine =
-      measure_gemm_rate(params_->precision().compute_of(model::Part::kLanguage), 512, 0.2);
+      measure_gemm_rate(params_->precision().compute_of(model_->blocks.back().part), 512, 0.2);
   const at::Tensor sum = at::full({1}, mine, at::kDouble);
   comm_.control->all_reduce_sum(sum);
   gemm_flops_ = sum.item<double>();
@@ -154,8 +165,8 @@ std::unique_ptr<StageRun> Trainer::start_stage(size_t index, int64_t stage_step)
   all_or_none(*comm_.control, [&] {
     params_->set_trainable(std::vector<bool>(model_->params.size(), false));
     params_->keep_masters(trained_from(recipe_, *model_, index));
-    stage = std::make_unique<StageRun>(
-        StageInputs{recipe_, index, config_, *params_, *sets_[index], comm_, stage_step});
+    stage = std::make_unique<StageRun>(StageInputs{
+        recipe_, index, *family_, *params_, *sets_[index], comm_, stage_step, average_.get()});
     if (stage_step == 0 || !resumed_) return;
     state::load_tensors(*resumed_, stage->moments());
     const RunSnapshot snapshot =
@@ -271,7 +282,7 @@ StepRecord Trainer::record_of(const StageStep& done, size_t index, double second
   model::Sizes sizes{.tokens = record.tokens,
                      .samples = record.samples,
                      .images = record.images,
-                     .patches = config_.patches_per_image(),
+                     .patches = family_->patches_per_image(),
                      .targets = record.targets,
                      .attention_pairs = pairs};
   for (const RankPulse& pulse : pulses) {
@@ -329,7 +340,8 @@ void Trainer::save(StageRun& stage, size_t index) {
       .bad_samples = bad_samples_,
       .contract = resume_contract(recipe_),
       .data = data_fingerprints(sets_),
-      .config = config_,
+      .config = family_->config(),
+      .average_updates = average_ ? average_->count() : 0,
       .loss_scale = stage.loss_scaler() ? stage.loss_scaler()->state() : optim::LossScaler::State{},
       .seed = recipe_.seed};
   state::SaveRequest request{.run_ckpt = options_.run_directory / "ckpt",
@@ -339,6 +351,10 @@ void Trainer::save(StageRun& stage, size_t index) {
                              .previous_save_id = save_id_,
                              .keep_last = recipe_.checkpoint_keep};
   for (state::StateTensor& moment : stage.moments()) request.tensors.push_back(std::move(moment));
+  if (average_) {
+    for (state::StateTensor& tensor : average_tensors(*model_, *average_))
+      request.tensors.push_back(std::move(tensor));
+  }
   save_id_ = state::save_state(*comm_.control, request, options_.fault_hook);
   saved_step_ = global_step_;
   if (comm_.rank == 0) log::info("run", "saved", {{"step", global_step_}});

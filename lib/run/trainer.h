@@ -13,6 +13,7 @@
 #include "lib/run/comm.h"
 #include "lib/run/loss_tally.h"
 #include "lib/run/metrics.h"
+#include "lib/run/model_family.h"
 #include "lib/run/recipe.h"
 #include "lib/run/sample_ledger.h"
 #include "lib/run/stage_run.h"
@@ -57,6 +58,7 @@ class Trainer {
   void check_memory() const;
   void restore();
   void start_weights();
+  void start_average();
   void check_contract(const Json& saved) const;
   void prepare_directory();
   void measure_machine();
@@ -73,9 +75,10 @@ class Trainer {
   Comm& comm_;
   const TrainOptions options_;
   std::vector<std::unique_ptr<data::Dataset>> sets_;  ///< one a stage
-  model::LlavaConfig config_;
+  std::unique_ptr<ModelFamily> family_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<optim::ParamStore> params_;
+  std::unique_ptr<optim::Ema> average_;  ///< null without [ema]
   std::optional<state::Checkpoint> resumed_;
   std::unique_ptr<MetricsWriter> metrics_;  ///< rank 0
   std::unique_ptr<SampleLedger> ledger_;

@@ -117,11 +117,11 @@ int verb_check(const Json& options) {
     sets.push_back(data::Dataset::open(stage.data));
     manifests.push_back(sets.back()->manifest());
   }
-  const model::LlavaConfig config = configure_model(recipe, manifests);
-  const model::Model model = build_model(recipe, config);
+  const std::unique_ptr<ModelFamily> family = make_family(recipe, manifests);
+  const model::Model model = family->build();
   std::vector<StageCheck> stages;
   for (size_t i = 0; i < sets.size(); ++i)
-    stages.push_back(check_stage({recipe, i, model, config, *sets[i]}, options));
+    stages.push_back(check_stage({recipe, i, model, *family, *sets[i]}, options));
   const int64_t parameters = elements(model, std::vector<bool>(model.params.size(), true));
   options.at("json").get<bool>() ? print_json(recipe, stages, parameters)
                                  : print_text(recipe, stages, parameters);

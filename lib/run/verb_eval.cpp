@@ -4,6 +4,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/run/drawing_evaluation.h"
 #include "lib/run/engine.h"
 #include "lib/run/evaluation.h"
 #include "lib/run/task_evaluation.h"
@@ -51,15 +52,36 @@ EvalResult evaluate(const TrainedModel& trained, const EvalSamples& all, const J
   return result;
 }
 
+EvalResult judge_names(const std::filesystem::path& run, const Json& options) {
+  const TrainedModel trained = open_trained(run);
+  const auto set = data::Dataset::open(options.at("data").get<std::string>());
+  return evaluate(trained, read_eval_samples(trained, *set, options.at("limit")), options);
+}
+
+EvalResult judge_drawings(const std::filesystem::path& run, const Json& options) {
+  const std::string judging = options.at("judge");
+  if (judging.empty())
+    throw UsageError(
+        "--judge: {} draws pictures; give a run of a LLaVA that names such pictures, and as --data "
+        "the held-out set of that run",
+        run.string());
+  const TrainedDiffusion trained = open_trained_diffusion(run);
+  const TrainedModel judge = open_trained(judging);
+  const auto set = data::Dataset::open(options.at("data").get<std::string>());
+  DrawOptions draw = usual_drawing(trained);
+  draw.guidance.scale = options.at("guidance");
+  draw.sampler.steps = options.at("steps");
+  return evaluate_drawings(trained, judge, read_eval_samples(judge, *set, options.at("limit")),
+                           draw, options.at("max_new_tokens"));
+}
+
 }  // namespace
 
 int verb_eval(const Json& options) {
   tasks_of(options);  // a wrong name is said before a model is loaded
   const std::filesystem::path run = options.at("from").get<std::string>();
-  const TrainedModel trained = open_trained(run);
-  const auto set = data::Dataset::open(options.at("data").get<std::string>());
   const EvalResult result =
-      evaluate(trained, read_eval_samples(trained, *set, options.at("limit")), options);
+      is_diffusion_run(run) ? judge_drawings(run, options) : judge_names(run, options);
   write_file_atomic(run / "eval.json", result.to_json().dump() + "\n");
   if (options.at("json").get<bool>()) {
     fmt::print("{}\n", result.to_json().dump(2));

@@ -17,9 +17,9 @@ namespace {
 StageMemory memory_of(const Recipe& recipe, size_t stage) {
   const auto set = data::Dataset::open(recipe.stages[stage].data);
   const std::vector<data::DatasetManifest> sets{set->manifest()};
-  const model::LlavaConfig config = configure_model(recipe, sets);
-  const model::Model model = build_model(recipe, config);
-  return stage_memory({recipe, stage, model, config, *set});
+  const auto family = make_family(recipe, sets);
+  const model::Model model = family->build();
+  return stage_memory({recipe, stage, model, *family, *set});
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+#include "lib/run/diffusion_family.h"
+
+#include "lib/base/file.h"
+#include "lib/ckpt/hf_index.h"
+#include "lib/model/diffusion.h"
+#include "lib/model/diffusion_load.h"
+#include "lib/run/diffusion_batch.h"
+#include "lib/run/diffusion_setup.h"
+
+namespace mm::run {
+
+DiffusionFamily::DiffusionFamily(const Recipe& recipe,
+                                 const std::vector<data::DatasetManifest>& sets)
+    : recipe_(recipe),
+      config_(configure_diffusion(recipe, sets)),
+      objective_(objective_of(recipe.diffusion)),
+      norm_(pixel_norm(recipe.model.normalise.mean, recipe.model.normalise.std)) {}
+
+model::Model DiffusionFamily::build() const { return model::build_diffusion(config_, objective_); }
+
+Json DiffusionFamily::config() const { return {{"transformer", model::to_json(config_)}}; }
+
+PackFootprint DiffusionFamily::footprint(const data::Pack& pack) const {
+  PackFootprint result;
+  result.sizes =
+      diffusion_sizes(config_, pack.pictures(), pack.bucket.height, pack.bucket.width, pack.tokens);
+  const auto of = [&](model::Part part, int64_t rows, int64_t width) {
+    result.block_input[static_cast<size_t>(part)] = static_cast<double>(rows * width);
+  };
+  of(model::Part::kTransformer, result.sizes.patch_rows, config_.hidden());
+  of(model::Part::kTextEncoder, pack.tokens, config_.text.hidden);
+  result.pictures = static_cast<double>(pack.pixels()) * static_cast<double>(config_.in_channels);
+  return result;
+}
+
+model::Sizes DiffusionFamily::picture_sizes(const data::MicroBatch& mb) const {
+  const model::Sizes all = diffusion_sizes(config_, mb.images, mb.height, mb.width, 0);
+  return {.patch_rows = all.patch_rows, .picture_pairs = all.picture_pairs};
+}
+
+model::Batch DiffusionFamily::to_batch(const data::MicroBatch& micro_batch,
+                                       const BatchOptions& options) const {
+  return to_diffusion_batch(micro_batch, {.config = config_,
+                                          .objective = objective_,
+                                          .norm = norm_,
+                                          .draws = {.seed = recipe_.seed,
+                                                    .epoch = options.epoch,
+                                                    .label_drop = recipe_.diffusion.label_drop},
+                                          .dtype = options.precision.master});
+}
+
+std::optional<double> DiffusionFamily::divisor(const data::PlannedStep& step) const {
+  if (!objective_.per_element) return std::nullopt;
+  double elements = 0;
+  for (const data::Pack& pack : step.packs)
+    elements += static_cast<double>(pack.targets * pack.bucket.pixels() * config_.in_channels);
+  return elements;
+}
+
+void DiffusionFamily::load_published(optim::ParamStore& params) const {
+  const std::string origin = recipe_.model.from.string();
+  const std::vector<at::Tensor> values = model::load_diffusion_weights(
+      params.model(), config_, ckpt::HfWeights::open(recipe_.model.from), origin);
+  for (size_t i = 0; i < values.size(); ++i) params.set(static_cast<model::ParamId>(i), values[i]);
+}
+
+void DiffusionFamily::write_side_files(const std::filesystem::path& run,
+                                       const data::DatasetManifest&) const {
+  const std::filesystem::path out = run / "hf" / "transformer";
+  if (std::filesystem::exists(out)) return;
+  std::filesystem::create_directories(out);
+  write_file_atomic(out / "config.json", model::to_json(config_).dump(2) + "\n");
+}
+
+}  // namespace mm::run

@@ -1,0 +1,157 @@
+#include "lib/run/diffusion_setup.h"
+
+#include <map>
+
+#include "lib/base/error.h"
+
+namespace mm::run {
+namespace {
+
+/// The tokenizer of sets whose captions are class numbers.
+constexpr const char* kLabels = "labels";
+
+model::DiffusionFamily family_of(const std::string& word) {
+  if (word == "dit") return model::DiffusionFamily::kDit;
+  if (word == "pixart") return model::DiffusionFamily::kPixart;
+  MM_CHECK(word == "sd3", "{} is no diffusion family", word);
+  return model::DiffusionFamily::kSd3;
+}
+
+model::DiffusionConfig from_sizes(const Recipe& recipe) {
+  const ModelRecipe::Transformer& t = recipe.model.transformer;
+  model::DiffusionConfig config;
+  config.family = family_of(recipe.model.family);
+  config.heads = t.heads;
+  config.head_size = t.hidden / t.heads;
+  config.layers = t.layers;
+  config.in_channels = 3;
+  config.learned_sigma = recipe.diffusion.learned_sigma;
+  config.sample_size = t.grid_side * t.patch;
+  config.patch = t.patch;
+  config.time_divisor = t.time_divisor;
+  config.qk_norm = t.qk_norm;
+  return config;
+}
+
+/// The text encoder of ours that a model of captions gets from scratch.
+void add_text_encoder(const ModelRecipe::TextEncoder& recipe, int64_t vocab,
+                      model::DiffusionConfig& config) {
+  config.text = {
+      .vocab = vocab, .hidden = recipe.hidden, .layers = recipe.layers, .heads = recipe.heads};
+  config.caption_width = recipe.hidden;
+  config.caption_tokens = recipe.max_tokens;
+}
+
+void check_sets(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets) {
+  for (size_t i = 0; i < sets.size(); ++i) {
+    const std::string data = recipe.stages[i].data.string();
+    if (sets[i].pictures.buckets.empty())
+      throw UsageError(
+          "{}: not a bucketed set, and {} draws pictures by buckets; pack it with mmshard pack "
+          "--buckets",
+          data, recipe.model.family);
+    if (sets[i].tokenizer.file.xxh3_128 != sets[0].tokenizer.file.xxh3_128 ||
+        sets[i].tokenizer.vocab_size != sets[0].tokenizer.vocab_size)
+      throw UsageError("{} and {}: packed with different tokenizers or classes; pack both with one",
+                       recipe.stages[0].data.string(), data);
+  }
+}
+
+void check_buckets(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets,
+                   const model::DiffusionConfig& config) {
+  for (size_t i = 0; i < sets.size(); ++i) {
+    for (const data::BucketShape& bucket : sets[i].pictures.buckets) {
+      if (bucket.height % config.patch == 0 && bucket.width % config.patch == 0) continue;
+      throw UsageError(
+          "{}: has pictures of {}x{} pixels, which patches of {} do not divide; pack with other "
+          "buckets, or set model.transformer.patch",
+          recipe.stages[i].data.string(), bucket.width, bucket.height, config.patch);
+    }
+  }
+}
+
+/// Classes or captions, as the family takes them.
+void settle_conditions(const Recipe& recipe, const data::DatasetManifest& set,
+                       model::DiffusionConfig& config) {
+  const bool labels = set.tokenizer.kind == kLabels;
+  const std::string data = recipe.stages[0].data.string();
+  if (config.family == model::DiffusionFamily::kDit) {
+    if (!labels)
+      throw UsageError("model.family: dit draws by class, {} has captions; take pixart", data);
+    if (recipe.model.from.empty()) config.classes = set.tokenizer.vocab_size;
+    if (set.tokenizer.vocab_size > config.classes)
+      throw UsageError("model.from: {} knows {} classes, the data set {} has {}",
+                       recipe.model.from.string(), config.classes, data, set.tokenizer.vocab_size);
+    return;
+  }
+  if (config.family == model::DiffusionFamily::kSd3)
+    throw UsageError(
+        "model.family: sd3 needs stored text embeddings, and {} has caption ids; train pixart",
+        data);
+  if (labels)
+    throw UsageError("model.family: {} draws by caption, {} has classes; take dit",
+                     recipe.model.family, data);
+  if (recipe.model.from.empty())
+    add_text_encoder(recipe.model.text_encoder, set.tokenizer.vocab_size, config);
+  if (config.text.vocab == 0)
+    throw UsageError("model.from: {} needs stored text embeddings, and {} has caption ids",
+                     recipe.model.from.string(), data);
+  if (set.tokenizer.vocab_size > config.text.vocab)
+    throw UsageError("model.from: {} has {} text rows, the data set {} has {} ids",
+                     recipe.model.from.string(), config.text.vocab, data, set.tokenizer.vocab_size);
+}
+
+}  // namespace
+
+model::Objective objective_of(const DiffusionRecipe& recipe) {
+  static const std::map<std::string, model::Prediction> kPredictions{
+      {"epsilon", model::Prediction::kNoise},
+      {"v", model::Prediction::kV},
+      {"flow", model::Prediction::kVelocity}};
+  static const std::map<std::string, model::FlowDensity> kDensities{
+      {"uniform", model::FlowDensity::kUniform},
+      {"logit_normal", model::FlowDensity::kLogitNormal},
+      {"mode", model::FlowDensity::kMode},
+      {"cosmap", model::FlowDensity::kCosmap}};
+  static const std::map<std::string, model::FlowWeight> kWeights{
+      {"none", model::FlowWeight::kNone},
+      {"sigma_sqrt", model::FlowWeight::kSigmaSquare},
+      {"cosmap", model::FlowWeight::kCosmap}};
+  model::Objective objective;
+  objective.prediction = kPredictions.at(recipe.predict);
+  objective.curve = model::beta_curve(recipe.noise_schedule).value();
+  objective.steps = recipe.time_steps;
+  objective.variational_bound = recipe.learned_sigma;
+  objective.min_snr_gamma = recipe.min_snr_gamma;
+  objective.density = kDensities.at(recipe.time_draw);
+  objective.shift = recipe.shift;
+  objective.weight = kWeights.at(recipe.loss_weight);
+  objective.per_element = recipe.normalisation == "element";
+  objective.check();
+  return objective;
+}
+
+model::DiffusionConfig configure_diffusion(const Recipe& recipe,
+                                           const std::vector<data::DatasetManifest>& sets) {
+  MM_CHECK(!sets.empty(), "a recipe has at least one stage");
+  check_sets(recipe, sets);
+  model::DiffusionConfig config =
+      recipe.model.from.empty() ? from_sizes(recipe)
+                                : model::read_diffusion_config(recipe.model.from / "config.json");
+  if (config.family != family_of(recipe.model.family))
+    throw UsageError("model.family is {}, {} holds a model of family {}", recipe.model.family,
+                     recipe.model.from.string(), model::diffusion_family_name(config.family));
+  if (config.in_channels != 3)
+    throw UsageError("model.from: {} draws latents of {} channels, the data sets have pixels",
+                     recipe.model.from.string(), config.in_channels);
+  if (config.learned_sigma != recipe.diffusion.learned_sigma)
+    throw UsageError("diffusion.learned_sigma is {}, the model of {} has {}learned variance",
+                     recipe.diffusion.learned_sigma, recipe.model.from.string(),
+                     config.learned_sigma ? "a " : "no ");
+  settle_conditions(recipe, sets.front(), config);
+  check_buckets(recipe, sets, config);
+  model::check_config(config, recipe.path.string());
+  return config;
+}
+
+}  // namespace mm::run

@@ -1,0 +1,21 @@
+#pragma once
+#include <vector>
+
+#include "lib/data/dataset_manifest.h"
+#include "lib/model/diffusion_config.h"
+#include "lib/model/objective.h"
+#include "lib/run/recipe.h"
+
+namespace mm::run {
+
+/// [diffusion] as an objective. Throws UsageError naming what does not go together.
+model::Objective objective_of(const DiffusionRecipe& recipe);
+
+/// The transformer's configuration: sizes from [model] or from model.from's config.json, classes or
+/// the text encoder's vocabulary from the data sets. Throws UsageError naming both sides when a set
+/// is not bucketed, when the sets disagree with one another or with the model (a bucket that
+/// patches do not divide, labels for a model of captions).
+model::DiffusionConfig configure_diffusion(const Recipe& recipe,
+                                           const std::vector<data::DatasetManifest>& sets);
+
+}  // namespace mm::run

@@ -1,0 +1,139 @@
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lib/base/error.h"
+#include "lib/model/diffusion_input.h"
+#include "lib/model/diffusion_sampler.h"
+#include "lib/model/objective_draw.h"
+#include "lib/run/diffusion_batch.h"
+#include "lib/run/trained_diffusion.h"
+
+namespace mm::run {
+namespace {
+
+void check_drawing(const TrainedDiffusion& trained, const std::vector<Condition>& conditions,
+                   const DrawOptions& options) {
+  const int64_t patch = trained.config.patch;
+  if (options.size.empty() || options.size.height % patch != 0 || options.size.width % patch != 0)
+    throw UsageError("--size {}x{}: sides are multiples of the model's patch, {}",
+                     options.size.width, options.size.height, patch);
+  for (const Condition& condition : conditions) {
+    if (condition.label >= trained.config.classes)
+      throw UsageError("--label {}: the model knows classes 0 to {}", condition.label,
+                       trained.config.classes - 1);
+    if (condition.label >= 0 && trained.config.takes_captions())
+      throw UsageError("--label: {} draws by caption; give --prompt", trained.run.string());
+  }
+}
+
+/// Conditions as the micro-batch that the model is asked about.
+model::Batch condition_batch(const TrainedDiffusion& trained, std::span<const Condition> conditions,
+                             const DrawOptions& options) {
+  data::MicroBatch mb;
+  mb.cu_seqlens = {0};
+  const auto count = static_cast<int64_t>(conditions.size());
+  auto input = std::make_shared<model::DiffusionInput>();
+  input->labels = at::full({count}, trained.config.classes, at::kLong);
+  input->caption_dropped = at::zeros({count}, at::kBool);
+  for (int64_t i = 0; i < count; ++i) {
+    const Condition& condition = conditions[static_cast<size_t>(i)];
+    mb.tokens.insert(mb.tokens.end(), condition.caption.begin(), condition.caption.end());
+    mb.cu_seqlens.push_back(static_cast<int32_t>(mb.tokens.size()));
+    if (condition.label >= 0) input->labels[i] = condition.label;
+    if (condition.caption.empty()) input->caption_dropped[i] = true;
+  }
+  const double height = options.size.height, width = options.size.width;
+  input->resolutions = at::tensor({height, width}, at::kFloat).expand({count, 2}).contiguous();
+  input->aspect_ratios = at::full({count, 1}, height / width, at::kFloat);
+  model::Batch batch;
+  batch.tokens = ids_tensor(mb.tokens);
+  batch.cu_seqlens.assign(mb.cu_seqlens.begin(), mb.cu_seqlens.end());
+  batch.sizes = diffusion_sizes(trained.config, count, options.size.height, options.size.width,
+                                static_cast<int64_t>(mb.tokens.size()));
+  batch.diffusion = std::move(input);
+  return batch;
+}
+
+/// [C, H, W] of the model's range to bytes, clamped and rounded.
+image::Image to_image(const at::Tensor& picture, const PixelNorm& norm) {
+  image::Image out;
+  out.height = static_cast<int32_t>(picture.size(1));
+  out.width = static_cast<int32_t>(picture.size(2));
+  const int64_t area = int64_t{out.height} * out.width;
+  out.rgb.resize(static_cast<size_t>(3 * area));
+  const at::Tensor values = picture.to(at::kFloat).contiguous();
+  for (int64_t c = 0; c < 3; ++c) {
+    const auto channel = static_cast<size_t>(c);
+    for (int64_t p = 0; p < area; ++p) {
+      const float value =
+          values.const_data_ptr<float>()[c * area + p] * norm.std[channel] + norm.mean[channel];
+      // A picture of not-a-numbers is black.
+      const float byte = std::isfinite(value) ? std::clamp(value, 0.0F, 1.0F) * 255.0F : 0.0F;
+      out.rgb[static_cast<size_t>(p * 3 + c)] = static_cast<uint8_t>(std::lround(byte));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+DrawOptions usual_drawing(const TrainedDiffusion& trained) {
+  DrawOptions options;
+  options.sampler.kind =
+      trained.objective.is_flow() ? model::SamplerKind::kFlowEuler : model::SamplerKind::kDdim;
+  options.sampler.shift = trained.objective.shift;
+  options.size = trained.usual_size();
+  return options;
+}
+
+std::vector<image::Image> draw_pictures(const TrainedDiffusion& trained,
+                                        const model::ParamView& params,
+                                        const std::vector<Condition>& conditions,
+                                        const DrawOptions& options) {
+  check_drawing(trained, conditions, options);
+  const model::Process process(trained.objective);
+  std::vector<image::Image> pictures;
+  for (size_t first = 0; first < conditions.size(); first += static_cast<size_t>(options.batch)) {
+    const std::span<const Condition> some =
+        std::span(conditions)
+            .subspan(first,
+                     std::min(static_cast<size_t>(options.batch), conditions.size() - first));
+    const auto count = static_cast<int64_t>(some.size());
+    at::Tensor noise = at::empty(
+        {count, trained.config.in_channels, options.size.height, options.size.width}, at::kFloat);
+    for (int64_t i = 0; i < count; ++i)
+      model::fill_normal(noise[i], model::sample_stream(options.seed, "sample", 0,
+                                                        first + static_cast<uint64_t>(i)));
+    const model::Predictor predict =
+        model::model_predictor({*trained.model, trained.config, trained.objective, params,
+                                condition_batch(trained, some, options)},
+                               options.guidance);
+    const at::Tensor drawn = model::sample(process, options.sampler, noise, predict);
+    for (int64_t i = 0; i < count; ++i) pictures.push_back(to_image(drawn[i], trained.norm));
+  }
+  return pictures;
+}
+
+image::Image picture_grid(const std::vector<image::Image>& pictures, int64_t columns, int64_t gap) {
+  MM_CHECK(!pictures.empty() && columns > 0, "{} pictures in {} columns", pictures.size(), columns);
+  const int64_t count = std::ssize(pictures), across = std::min(columns, count);
+  const int64_t down = (count + across - 1) / across;
+  const int64_t height = pictures[0].height, width = pictures[0].width;
+  image::Image grid;
+  grid.width = static_cast<int32_t>(across * (width + gap) + gap);
+  grid.height = static_cast<int32_t>(down * (height + gap) + gap);
+  grid.rgb.assign(static_cast<size_t>(3) * grid.width * grid.height, 255);
+  for (int64_t i = 0; i < count; ++i) {
+    const image::Image& picture = pictures[static_cast<size_t>(i)];
+    MM_CHECK(picture.height == height && picture.width == width, "pictures of one size");
+    const int64_t top = gap + i / across * (height + gap), left = gap + i % across * (width + gap);
+    for (int64_t y = 0; y < height; ++y)
+      std::copy_n(picture.rgb.begin() + y * width * 3, width * 3,
+                  grid.rgb.begin() + ((top + y) * grid.width + left) * 3);
+  }
+  return grid;
+}
+
+}  // namespace mm::run

@@ -1,0 +1,80 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/data/dataset_manifest.h"
+#include "lib/image/image.h"
+#include "lib/model/diffusion_config.h"
+#include "lib/model/eager.h"
+#include "lib/model/objective.h"
+#include "lib/model/sampler.h"
+#include "lib/run/batch_tensors.h"
+#include "lib/run/recipe.h"
+#include "lib/text/tokenizer.h"
+
+namespace mm::run {
+
+/// A diffusion run's newest whole checkpoint as a model to draw with, in fp32.
+struct TrainedDiffusion {
+  std::filesystem::path run;
+  int64_t step = 0;
+  uint64_t seed = 0;
+  bool averaged = false;  ///< params are the moving average
+  Recipe recipe;
+  model::DiffusionConfig config;
+  model::Objective objective;
+  std::unique_ptr<model::Model> model;
+  std::unique_ptr<model::SimpleParams> params;
+  std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for a model of classes
+  PixelNorm norm;
+  data::DatasetManifest data;  ///< of the pictures it was trained on
+
+  /// The same model with its initial weights, as training found them.
+  model::SimpleParams untrained() const;
+  /// Height and width of its first bucket.
+  data::BucketShape usual_size() const { return data.pictures.buckets.front(); }
+};
+
+enum class Weights { kAveraged, kRaw };
+
+/// `weights`: the moving average where the run has one. Throws DataError if the run has no whole
+/// checkpoint, UsageError if it is no run of a diffusion model.
+TrainedDiffusion open_trained_diffusion(const std::filesystem::path& run,
+                                        Weights weights = Weights::kAveraged);
+
+/// Whether RUN/recipe.toml names a diffusion family.
+bool is_diffusion_run(const std::filesystem::path& run);
+
+/// What a picture is to show: ids of a caption, or a class; neither: no condition.
+struct Condition {
+  std::vector<int32_t> caption;
+  int64_t label = -1;
+};
+/// The caption as its data set would have stored it.
+Condition caption_condition(const TrainedDiffusion& trained, const std::string& prompt);
+
+/// How pictures are drawn.
+struct DrawOptions {
+  model::SamplerOptions sampler;
+  model::Guidance guidance;
+  data::BucketShape size;
+  uint64_t seed = 0;
+  int64_t batch = 32;  ///< pictures drawn at once
+};
+/// Sampler, steps and shift by the run's objective, size as usual_size().
+DrawOptions usual_drawing(const TrainedDiffusion& trained);
+
+/// One picture a condition, of options.size. Picture i begins with noise of (seed, i): it depends
+/// on no other. Throws UsageError for a size that patches do not divide or a class there is not.
+std::vector<image::Image> draw_pictures(const TrainedDiffusion& trained,
+                                        const model::ParamView& params,
+                                        const std::vector<Condition>& conditions,
+                                        const DrawOptions& options);
+
+/// Pictures of one size side by side, `columns` a row, on white with a border of `gap` pixels.
+image::Image picture_grid(const std::vector<image::Image>& pictures, int64_t columns,
+                          int64_t gap = 2);
+
+}  // namespace mm::run
