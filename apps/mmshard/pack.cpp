@@ -9,6 +9,7 @@
 #include "lib/base/file.h"
 #include "lib/base/progress.h"
 #include "lib/data/bad_sample_ledger.h"
+#include "lib/data/bucketing.h"
 #include "lib/data/duplicates.h"
 #include "lib/data/pack_dataset.h"
 #include "lib/data/source_flags.h"
@@ -71,6 +72,14 @@ void add_caption_options(CLI::App& verb, Flags& flags) {
       ->group(group);
   verb.add_flag("--follow-links", flags.follow_links, "Links may lead out of the image root")
       ->group(group);
+  verb.add_option("--labels", flags.source.common.labels,
+                  "buckets: class-conditional; the class is named by the picture's \"folder\", "
+                  "this column or key, or the idx labels")
+      ->group(group);
+  verb.add_option("--class-names", flags.pack.class_names,
+                  "File of class names, one a line, by id [those in the source]")
+      ->check(CLI::ExistingFile)
+      ->group(group);
   verb.add_option("--ids", flags.pack.ids, "File of keys, one a line: pack only these records")
       ->check(CLI::ExistingFile)
       ->group(group);
@@ -112,8 +121,8 @@ void add_source_options(CLI::App& verb, Flags& flags) {
 
 void add_text_options(CLI::App& verb, Flags& flags) {
   verb.add_option("--tokenizer", flags.pack.tokenizer,
-                  "SentencePiece model, tokenizer.json, tiktoken file or CLIP's merges")
-      ->required()
+                  "SentencePiece model, tokenizer.json, tiktoken file or CLIP's merges; not with "
+                  "--labels")
       ->check(CLI::ExistingFile)
       ->group("Text");
   verb.add_option("--tokenizer-scheme", flags.pack.tokenizer_scheme,
@@ -127,7 +136,7 @@ void add_text_options(CLI::App& verb, Flags& flags) {
       ->capture_default_str()
       ->group("Text");
   verb.add_option("--max-length", flags.pack.max_length,
-                  "Tokens of a sample at most, pictures included")
+                  "Tokens of a sample at most, pictures included; buckets: of a caption")
       ->capture_default_str()
       ->group("Text");
   verb.add_flag("--text-only", flags.pack.text_only, "Drop pictures and their marks")
@@ -144,7 +153,7 @@ void add_picture_options(CLI::App& verb, Flags& flags) {
   add("--merge", pictures.merge, "Patches along a side that make one token (internvl, qwen: 2)");
   add("--geometry", pictures.geometry,
       "crop (CLIP), pad (LLaVA-1.5), squash (SigLIP), adm (DiT); anyres (LLaVA-NeXT), internvl, "
-      "qwen, bucket (PixArt)");
+      "qwen, bucket (PixArt); buckets: for diffusion models, with captions or --labels");
   add("--filter", pictures.filter,
       "nearest, box, bilinear, bicubic or lanczos, as Pillow computes them");
   add("--store,--storage", pictures.storage,
@@ -164,7 +173,13 @@ void add_picture_options(CLI::App& verb, Flags& flags) {
   add("--grids", pictures.grids, "anyres: rows x columns of tiles to choose from");
   add("--max-grid-tiles", pictures.max_grid_tiles,
       "anyres: features of more tiles are scaled down (OneVision: 9); 0: never");
-  add("--buckets", pictures.buckets, "bucket: width x height to choose from, in pixels");
+  add("--buckets", pictures.buckets,
+      "bucket, buckets: width x height to choose from, in pixels; buckets: also sdxl, pixart-256, "
+      "pixart-512, pixart-1024");
+  add("--bucket-area", pictures.bucket_area,
+      "buckets: derive them for these areas (1024x1024 or pixels)");
+  add("--bucket-multiple", pictures.bucket_multiple, "buckets: derived sides are multiples");
+  add("--bucket-ratio", pictures.bucket_ratio, "buckets: derived longer / shorter side at most");
   add("--min-tiles", pictures.min_tiles, "internvl: tiles at least");
   add("--max-tiles", pictures.max_tiles, "internvl: tiles at most, without the whole");
   add("--thumbnail", pictures.thumbnail, "internvl: one tile more shows the whole");
@@ -199,6 +214,7 @@ void print(const PackResult& result, const Flags& flags) {
   if (flags.json) {
     mm::Json json = {{"schema", 1}, {"out", out}, {"was_there", result.was_there}};
     json["counts"] = to_json(result.manifest)["counts"];
+    if (!result.manifest.bucketing.is_null()) json["bucketing"] = result.manifest.bucketing;
     if (!result.manifest.duplicates.is_null()) json["duplicates"] = result.manifest.duplicates;
     json["units"] = result.units;
     json["units_reused"] = result.units_reused;
@@ -213,6 +229,8 @@ void print(const PackResult& result, const Flags& flags) {
       "{}: {} samples, {} pictures, {} tokens ({} trained on), {} shards; {} bad, {} skipped\n",
       out, n.samples, n.images, n.tokens, n.targets, result.manifest.shards.size(), n.bad,
       n.skipped);
+  if (!result.manifest.bucketing.is_null())
+    fmt::print("  {}\n", bucketing_line(bucketing_from_json(result.manifest.bucketing, out)));
   if (const auto line = duplicates_line(result.manifest.duplicates, out); !line.empty())
     fmt::print("{}\n", line);
   if (n.bad > 0) fmt::print("  bad: {}\n", describe_kinds(count_kinds(ledger, false)));

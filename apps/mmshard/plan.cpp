@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "apps/mmshard/plan_buckets.h"
 #include "apps/mmshard/verbs.h"
 #include "lib/base/error.h"
 #include "lib/base/exit_code.h"
+#include "lib/data/bucket_options.h"
 #include "lib/data/dataset.h"
 #include "lib/data/length_table.h"
 #include "lib/data/plan_file.h"
@@ -23,28 +26,55 @@ constexpr const char* kExamples =
 Examples:
   mmshard plan sets/photos --sequence-length 2048 --packs-per-step 64 --ranks 8
   mmshard plan sets/photos --sequence-length 4096 --max-images 15 --packs-per-step 256 --ranks 64 --json
-  mmshard plan --lengths lengths.csv.gz --sequence-length 4096 --max-images 15 --slots 64)";
+  mmshard plan --lengths lengths.csv.gz --sequence-length 4096 --max-images 15 --slots 64
+  mmshard plan sets/buckets --batch-pixels 4x1024x1024
+  mmshard plan --sizes sizes.csv.gz --buckets pixart-512,pixart-1024 --batch-pixels 4x1024x1024 --packs-per-step 256)";
 
 struct Flags {
-  std::filesystem::path directory, lengths, out;
+  PlanInput input;
+  BucketFlags buckets;
+  std::filesystem::path out;
   PlanOptions plan;
   uint64_t epoch = 0;
-  int ranks = 1;
+  int ranks = 0;
   std::string packing = "tight", oversize = "refuse";
   bool json = false;
 };
 
-std::vector<SampleSize> read_sizes(const Flags& flags) {
-  if (flags.lengths.empty() == flags.directory.empty()) {
+/// What the command line names, read.
+PlannedSet read_input(const Flags& flags) {
+  const PlanInput& in = flags.input;
+  PlannedSet read;
+  if (!in.lengths.empty() + !in.directory.empty() + !in.sizes.empty() != 1) {
     throw mm::UsageError(
-        "give either a packed data set or --lengths FILE; see `mmshard plan --help`");
+        "give either a packed data set or --lengths FILE or --sizes FILE; see `mmshard plan "
+        "--help`");
   }
-  if (!flags.lengths.empty()) return read_lengths(flags.lengths).sizes;
-  return Dataset::open(flags.directory)->sizes();
+  if (!in.sizes.empty()) {
+    const mm::image::BucketChooser chooser(buckets_of(flags.buckets.pictures));
+    PictureTable table = read_picture_sizes(in.sizes, chooser);
+    read.sizes = std::move(table.sizes);
+    read.enlarged = table.enlarged;
+  } else if (!in.lengths.empty()) {
+    read.sizes = read_lengths(in.lengths).sizes;
+  } else {
+    read.set = Dataset::open(in.directory);
+    read.sizes = read.set->sizes();
+  }
+  return read;
 }
 
 int run_plan(Flags& flags) {
-  std::vector<SampleSize> sizes = read_sizes(flags);
+  PlannedSet read = read_input(flags);
+  std::vector<SampleSize>& sizes = read.sizes;
+  if (!sizes.empty() && !sizes.front().bucket.empty()) {
+    return plan_buckets(read, flags.buckets,
+                        {.plan = flags.plan, .epoch = flags.epoch, .ranks = flags.ranks},
+                        {.out = flags.out, .json = flags.json});
+  }
+  if (flags.plan.sequence_length <= 0)
+    throw mm::UsageError("--sequence-length is required, but for bucketed sets");
+  flags.ranks = std::max(1, flags.ranks);
   flags.plan.packing = *packing_from_name(flags.packing);
   if (flags.oversize == "cut")
     cut_lengths(sizes, flags.plan.sequence_length);
@@ -66,17 +96,20 @@ int run_plan(Flags& flags) {
 }
 
 void add_source_flags(CLI::App& verb, Flags& flags) {
-  verb.add_option("dataset", flags.directory, "Packed data set");
-  verb.add_option("--lengths", flags.lengths,
+  verb.add_option("dataset", flags.input.directory, "Packed data set");
+  verb.add_option("--lengths", flags.input.lengths,
                   "CSV table of lengths (.gz too) in place of a data set: columns tokens, images, "
                   "targets by header");
+  verb.add_option("--sizes", flags.input.sizes,
+                  "CSV table of picture sizes (.gz too) in place of a bucketed set: columns width, "
+                  "height by header; with --buckets or --bucket-area");
   verb.add_option("--out", flags.out, "Write the plan to this file, for `mmshard pack --for`");
   verb.add_flag("--json", flags.json, "Print one JSON object instead of text");
 }
 
 void add_pack_flags(CLI::App& verb, Flags& flags) {
-  verb.add_option("--sequence-length", flags.plan.sequence_length, "Tokens of a pack at most")
-      ->required()
+  verb.add_option("--sequence-length", flags.plan.sequence_length,
+                  "Tokens of a pack at most; required but for bucketed sets")
       ->check(CLI::PositiveNumber);
   verb.add_option("--max-images", flags.plan.max_images, "Pictures of a pack at most; 0: any")
       ->check(CLI::NonNegativeNumber)
@@ -103,9 +136,9 @@ void add_step_flags(CLI::App& verb, Flags& flags) {
                   "Global batch, in packs; 0: one a slot")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  verb.add_option("--ranks,--slots", flags.ranks, "Data ranks that the report assumes")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  verb.add_option("--ranks,--slots", flags.ranks,
+                  "Data ranks that the report assumes [1; buckets: 1, 2, 4 ... 1024]")
+      ->check(CLI::Range(1, 1 << 20));
   verb.add_option("--image-cost", flags.plan.image_cost,
                   "Work of one picture's encoder, in tokens of the language model")
       ->check(CLI::NonNegativeNumber)
@@ -123,6 +156,7 @@ void add_plan(CLI::App& app, Body& body) {
   add_source_flags(*verb, *flags);
   add_pack_flags(*verb, *flags);
   add_step_flags(*verb, *flags);
+  add_bucket_flags(*verb, flags->buckets);
   verb->footer(kExamples);
   verb->callback([flags, &body] { body = [flags] { return run_plan(*flags); }; });
 }

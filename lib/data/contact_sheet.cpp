@@ -44,7 +44,8 @@ std::string token_tags(const Sample& sample, const PictureLayout& layout,
   std::string html = "<p class=\"t\">";
   size_t picture = 0;
   for (size_t i = 0; i < text.tokens.size(); ++i) {
-    if (picture < text.image_begin.size() && i == text.image_begin[picture]) {
+    // In a bucketed set no token stands for a picture.
+    if (!layout.bucketed && picture < text.image_begin.size() && i == text.image_begin[picture]) {
       const int32_t count = layout.varied ? sample.grids[picture].tokens : layout.patches;
       html += fmt::format("<span class=\"i\">picture &times; {}</span>", count);
       i += static_cast<size_t>(count) - 1;

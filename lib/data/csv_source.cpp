@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "lib/base/error.h"
+#include "lib/data/class_labels.h"
 #include "lib/data/csv_reader.h"
 #include "lib/data/record_from_json.h"
 #include "lib/data/row_fields.h"
@@ -55,15 +56,19 @@ class CsvSource final : public RecordSource {
     if (!header) throw DataError("{}: empty; expected a header line", path_.string());
     bool has_text = false;
     for (const std::string& name : header->fields) {
-      const std::string known = known_column(name);
+      const std::string known = name == rows_.labels ? name : known_column(name);
       if (!known.empty() && std::find(columns_.begin(), columns_.end(), known) != columns_.end())
         throw DataError("{}: column \"{}\" is there twice", path_.string(), name);
       columns_.push_back(known);
-      has_text = has_text || is_table_header(known, ',');
+      has_text =
+          has_text || is_table_header(known, ',') || (!known.empty() && known == rows_.labels);
       const auto images = image_columns();
       has_images_ = has_images_ || std::find(images.begin(), images.end(), known) != images.end();
     }
-    if (has_text) return;
+    if (has_text || (has_images_ && rows_.labels == kFolderLabels)) return;
+    if (!rows_.labels.empty())
+      throw DataError("{}: no column \"{}\" in its header ({})", path_.string(), rows_.labels,
+                      fmt::join(header->fields, ", "));
     throw DataError(
         "{}: no column with text in its header ({}); known: caption, text, prompt, "
         "conversations, messages",

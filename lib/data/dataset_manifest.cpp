@@ -42,6 +42,7 @@ Json tokenizer_json(const TokenizerEntry& entry) {
   json["bos_id"] = entry.bos_id;
   json["eos_id"] = entry.eos_id;
   json["pad_id"] = entry.pad_id;
+  if (!entry.classes.empty()) json["classes"] = entry.classes;
   return json;
 }
 
@@ -54,6 +55,14 @@ TokenizerEntry tokenizer_from(const JsonFields& in) {
   entry.bos_id = in.integer<int32_t>("bos_id", -1);
   entry.eos_id = in.integer<int32_t>("eos_id", -1);
   entry.pad_id = in.integer<int32_t>("pad_id", -1);
+  if (!in.json().contains("classes")) return entry;
+  for (const Json& name : in.array("classes")) {
+    if (!name.is_string()) throw DataError("{}: a class name is no string", in.origin());
+    entry.classes.push_back(name.get<std::string>());
+  }
+  if (entry.classes.size() != static_cast<size_t>(entry.vocab_size))
+    throw DataError("{}: {} class names for {} ids", in.origin(), entry.classes.size(),
+                    entry.vocab_size);
   return entry;
 }
 
@@ -147,6 +156,7 @@ Json to_json(const DatasetManifest& manifest) {
     entry["samples"] = shard.samples;
     json["shards"].push_back(std::move(entry));
   }
+  if (!manifest.bucketing.is_null()) json["bucketing"] = manifest.bucketing;
   if (!manifest.duplicates.is_null()) json["duplicates"] = manifest.duplicates;
   json["options"] = manifest.options;
   json["checksum"] = checksum_of(json);
@@ -190,6 +200,7 @@ DatasetManifest manifest_from_json(const Json& json, std::string_view origin) {
     throw DataError("{}: its shards hold {} samples, counts says {}", origin, samples,
                     manifest.counts.samples);
   }
+  if (json.contains("bucketing")) manifest.bucketing = in.object("bucketing").json();
   if (json.contains("duplicates")) manifest.duplicates = in.object("duplicates").json();
   manifest.options = in.object("options").json();
   // Sets that were packed before it was written have none.

@@ -25,11 +25,12 @@ struct ShardEntry {
 
 /// How texts became ids.
 struct TokenizerEntry {
-  std::string kind;  ///< "sentencepiece", "tokenizer.json"
+  std::string kind;  ///< "sentencepiece", "tokenizer.json", "labels" (class names), ...
   FileEntry file;
   int32_t vocab_size = 0;  ///< the image token included
   int32_t image_token_id = -1;
   int32_t bos_id = -1, eos_id = -1, pad_id = -1;  ///< -1: none
+  std::vector<std::string> classes = {};          ///< of kind "labels": the names, by id; else none
 };
 
 /// How pictures became pixels. `side` 0: a set of texts.
@@ -66,6 +67,7 @@ struct DatasetManifest {
   SourceRows source_rows;
   FileEntry index, ledger;
   std::vector<ShardEntry> shards;
+  Json bucketing;   ///< a Bucketing; null but in bucketed sets
   Json duplicates;  ///< a DuplicateReport; null in sets made before there was one
   Json options;     ///< what the packer was asked for: equal options, equal bytes
 };

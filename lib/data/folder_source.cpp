@@ -5,6 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/data/class_labels.h"
 #include "lib/data/folder_listing.h"
 #include "lib/data/record_from_json.h"
 #include "lib/data/source_openers.h"
@@ -87,6 +88,13 @@ class FolderSource final : public RecordSource {
     return Failure{"no_caption", fmt::format("no {}", txt)};
   }
 
+  /// A folder has but one kind of label: the name of the folder that holds the picture.
+  SourceItem labelled(const std::string& name, uint64_t row) const {
+    Record record{row, name, {name}, captioned({}, 1, {})};
+    record.label = folder_label(name);
+    return record;
+  }
+
   SourceItem read(const std::string& name, uint64_t row) const {
     const auto refuse = [&](const Failure& failure) {
       const std::string key = text::replace_invalid_utf8(name);
@@ -94,6 +102,7 @@ class FolderSource final : public RecordSource {
           row, key, key, failure.kind, failure.message, failure.kind == "no_caption"};
     };
     if (!text::is_valid_utf8(name)) return refuse({"bad_name", "the file name is not UTF-8"});
+    if (!options_.labels.empty()) return labelled(name, row);
     auto caption = caption_of(name);
     if (!caption) return refuse(caption.failure());
     const std::string& first = first_of_stem_.at(stem_of(name));

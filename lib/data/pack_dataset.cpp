@@ -6,6 +6,9 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/data/bucket_options.h"
+#include "lib/data/bucketing.h"
+#include "lib/data/class_labels.h"
 #include "lib/data/duplicates.h"
 #include "lib/data/pack_shards.h"
 #include "lib/data/pack_units.h"
@@ -13,6 +16,7 @@
 #include "lib/data/plan_order.h"
 #include "lib/data/sample_builder.h"
 #include "lib/data/shard_layout.h"
+#include "lib/text/label_names.h"
 
 namespace mm::data {
 namespace {
@@ -71,27 +75,57 @@ DatasetCounts count(const Gathered& all, uint64_t left_out) {
   return counts;
 }
 
-TokenizerEntry copy_tokenizer(const PackOptions& options, const text::Tokenizer& tokenizer,
+/// The tokenizer of the options, or one of their classes.
+struct SetTokenizer {
+  std::string content;  ///< of its file
+  std::vector<std::string> classes;
+  std::unique_ptr<text::Tokenizer> tokenizer;
+};
+
+SetTokenizer tokenizer_of(const PackOptions& options) {
+  SetTokenizer set;
+  if (options.source.labels.empty()) {
+    set.content = read_file(options.tokenizer);
+    set.tokenizer = text::load_tokenizer(options.tokenizer, {.scheme = options.tokenizer_scheme});
+    return set;
+  }
+  set.classes = class_names_of(options);
+  set.content = text::label_names_file(set.classes);
+  set.tokenizer = text::parse_tokenizer(set.content, "class names");
+  return set;
+}
+
+TokenizerEntry copy_tokenizer(const PackOptions& options, const SetTokenizer& set,
                               PackWorkspace& workspace) {
-  const std::string content = read_file(options.tokenizer);
-  const auto kind = text::sniff_tokenizer(content);
+  const text::Tokenizer& tokenizer = *set.tokenizer;
+  const auto kind = text::sniff_tokenizer(set.content);
   const std::string scheme = options.tokenizer_scheme.empty()
                                  ? text::scheme_of_name(options.tokenizer)
                                  : options.tokenizer_scheme;
   const std::string name = text::tokenizer_copy_name(kind, scheme);
-  workspace.board().write(workspace.set() / name, content);
+  workspace.board().write(workspace.set() / name, set.content);
   return {std::string(text::tokenizer_kind_name(kind)),
           describe_file(workspace.set(), name),
           tokenizer.vocab_size(),
-          text::picture_id(*text::find_template(options.chat_template), tokenizer),
+          is_bucketed(options)
+              ? -1
+              : text::picture_id(*text::find_template(options.chat_template), tokenizer),
           tokenizer.bos_id(),
           tokenizer.eos_id(),
-          tokenizer.pad_id()};
+          tokenizer.pad_id(),
+          set.classes};
 }
 
 PictureEntry pictures_of(const PackOptions& options) {
   if (options.text_only) return {};
   const PictureOptions& p = options.pictures;
+  if (is_bucketed(options)) {
+    return {.geometry = p.geometry,
+            .filter = p.filter,
+            .storage = p.storage,
+            .varied = true,
+            .buckets = bucket_shapes_of(p)};
+  }
   return {p.geometry,
           p.filter,
           p.storage,
@@ -149,6 +183,8 @@ void describe(const Gathered& all, const PackedUnits& units, const PackOptions& 
   manifest.counts = count(all, units.left_out);
   manifest.source_rows = {units.rows.count(), units.rows.hash()};
   manifest.pictures = pictures_of(options);
+  if (is_bucketed(options))
+    manifest.bucketing = to_json(bucketing_of(all.input.samples, options.pictures));
   manifest.chat_template = options.chat_template;
   manifest.max_length = options.max_length;
   manifest.options = canonical_options(options);
@@ -157,9 +193,8 @@ void describe(const Gathered& all, const PackedUnits& units, const PackOptions& 
 PackResult pack_together(const PackOptions& options, const Json& canonical, const PackRun& run) {
   PackWorkspace workspace(run.output, canonical, run.dead_after_s);
   if (workspace.published()) throw IoError("{}: is there by now", run.output.string());
-  const auto tokenizer =
-      text::load_tokenizer(options.tokenizer, {.scheme = options.tokenizer_scheme});
-  const SampleBuilder builder(options, *tokenizer);
+  const SetTokenizer tokenizer = tokenizer_of(options);
+  const SampleBuilder builder(options, *tokenizer.tokenizer);
   PackedUnits units = pack_units(options, builder, run, workspace);
   PackResult result{.units_reused = units.reused, .units = units.tables.size()};
   Gathered all = gather_checked(options, units, run.bad_limit, workspace);
@@ -170,7 +205,7 @@ PackResult pack_together(const PackOptions& options, const Json& canonical, cons
                                              : order_of_plan(options.for_plan, all.input.samples);
   const auto plans = plan_shards(all.input, options.shard_bytes);
   manifest.shards = pack_shards(all.input, plans, run, workspace);
-  manifest.tokenizer = copy_tokenizer(options, *tokenizer, workspace);
+  manifest.tokenizer = copy_tokenizer(options, tokenizer, workspace);
   result.by_other = !finish_or_wait(workspace, [&] { finish(all, plans, manifest, workspace); });
   if (result.by_other) manifest = read_manifest(run.output);
   return result;

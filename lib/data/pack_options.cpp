@@ -8,6 +8,7 @@
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/data/bucket_options.h"
 #include "lib/data/source_json.h"
 #include "lib/image/tiling.h"
 #include "lib/text/chat_template.h"
@@ -24,6 +25,7 @@ void check_range(std::string_view what, int64_t value, int64_t least, int64_t mo
     throw UsageError("{} is {}; it must be {} to {}", what, value, least, most);
 }
 
+constexpr std::string_view kBuckets = "buckets";
 constexpr std::array kStorages = {"raw", "jpeg", "webp", "webp-lossless", "source"};
 
 void check_storage(const PictureOptions& pictures) {
@@ -73,9 +75,11 @@ std::vector<std::pair<int32_t, int32_t>> pairs_of(std::string_view list, std::st
 }
 
 void check_pictures(const PictureOptions& pictures) {
-  check_range("image side", pictures.side, 1, 16384);
-  check_range("patch", pictures.patch, 1, pictures.side);
-  check_range("merge", pictures.merge, 1, std::max(1, pictures.side / pictures.patch));
+  if (pictures.geometry != kBuckets) {
+    check_range("image side", pictures.side, 1, 16384);
+    check_range("patch", pictures.patch, 1, pictures.side);
+    check_range("merge", pictures.merge, 1, std::max(1, pictures.side / pictures.patch));
+  }
   check_storage(pictures);
   check_limits(pictures.limits);
   (void)preparation_of(pictures);
@@ -97,6 +101,7 @@ void add_varied(const PictureOptions& pictures, image::Preparation& p) {
       p.buckets.push_back({width, height});
     }
   }
+  if (p.geometry == image::Geometry::kBuckets) p.buckets = buckets_of(pictures);
   check_range("max grid tiles", p.max_grid_tiles, 0, 1024);
   check_range("max tiles", p.max_tiles, 1, 200);
   check_range("min tiles", p.min_tiles, 1, p.max_tiles);
@@ -148,7 +153,26 @@ Json pictures_json(const PictureOptions& pictures) {
     json["min_prepared_pixels"] = pictures.min_pixels;
     json["max_prepared_pixels"] = pictures.max_pixels;
   }
+  if (pictures.geometry == kBuckets) {
+    for (const char* unused : {"side", "patch", "merge"}) json.erase(unused);
+    json["buckets"] = bucket_words(buckets_of(pictures));
+  }
   return json;
+}
+
+/// What goes with labels, and what a bucketed set must have.
+void check_labels(const PackOptions& options) {
+  if (options.source.labels.empty()) {
+    if (!options.class_names.empty()) throw UsageError("class names without labels");
+    if (options.tokenizer.empty())
+      throw UsageError("there is no tokenizer; give --tokenizer FILE, or --labels for classes");
+    return;
+  }
+  if (!is_bucketed(options))
+    throw UsageError("labels need geometry buckets; a set for language models has texts");
+  if (!options.tokenizer.empty())
+    throw UsageError("labels \"{}\" and a tokenizer; a sample has a class or a caption",
+                     options.source.labels);
 }
 
 }  // namespace
@@ -182,12 +206,14 @@ PictureOptions picture_options_from(const Json& recorded, const std::string& ori
 
 void check(const PackOptions& options) {
   if (!options.text_only) check_pictures(options.pictures);
+  check_labels(options);
   if (!text::find_template(options.chat_template)) {
     throw UsageError("template \"{}\" is unknown; known: {}", options.chat_template,
                      fmt::join(text::template_names(), ", "));
   }
-  if (options.max_length < 2)
-    throw UsageError("max length is {} tokens; it must be at least 2", options.max_length);
+  const int32_t least = is_bucketed(options) ? 1 : 2;
+  if (options.max_length < least)
+    throw UsageError("max length is {} tokens; it must be at least {}", options.max_length, least);
   if (options.shard_bytes < 1) throw UsageError("shard size is 0 bytes");
 }
 
@@ -227,8 +253,12 @@ bool has_varied_pictures(const PackOptions& options) {
   return !options.text_only && geometry && !image::is_uniform(*geometry);
 }
 
+bool is_bucketed(const PackOptions& options) {
+  return !options.text_only && options.pictures.geometry == kBuckets;
+}
+
 int32_t picture_tokens(const PackOptions& options) {
-  if (options.text_only) return 0;
+  if (options.text_only || is_bucketed(options)) return 0;
   if (has_varied_pictures(options)) return 1;
   const PictureOptions& p = options.pictures;
   return image::shape_of({p.side, p.side}, preparation_of(p)).tokens;
@@ -239,6 +269,7 @@ Json canonical_options(const PackOptions& options) {
   json["source"] = source_json(options.source);
   json["tokenizer"] = file_json(options.tokenizer);
   if (!options.tokenizer_scheme.empty()) json["tokenizer_scheme"] = options.tokenizer_scheme;
+  if (!options.class_names.empty()) json["class_names"] = file_json(options.class_names);
   json["template"] = options.chat_template;
   json["text_only"] = options.text_only;
   json["pictures"] = options.text_only ? Json(nullptr) : pictures_json(options.pictures);

@@ -30,7 +30,10 @@ struct PictureOptions {
   std::string orient = "apply";  ///< the orientation tag: apply, ignore
   std::string grids = "1x2,2x1,2x2,3x1,1x3";  ///< anyres: rows x columns of tiles
   int32_t max_grid_tiles = 0;  ///< anyres: features of more tiles are scaled down; 0: never
-  std::string buckets;         ///< bucket: width x height in pixels
+  std::string buckets;         ///< bucket: width x height in pixels; buckets: also names of presets
+  std::string bucket_area;     ///< buckets: derived for these areas
+  int32_t bucket_multiple = 64;                               ///< of derived sides, pixels
+  double bucket_ratio = 2;                                    ///< of derived sides at most
   int32_t min_tiles = 1, max_tiles = 12;                      ///< internvl
   bool thumbnail = true;                                      ///< internvl
   int64_t min_pixels = 56 * 56, max_pixels = 1280 * 28 * 28;  ///< qwen: of the prepared picture
@@ -54,8 +57,12 @@ struct PackOptions {
   std::string tokenizer_scheme;         ///< tiktoken: see text::TokenizerOptions::scheme
   std::string chat_template = "plain";  ///< name, or definition in TOML (lib/text)
   PictureOptions pictures;
+  /// With source.labels (in place of a tokenizer):
+  std::filesystem::path class_names;  ///< file of names, one a line, in the order of the ids;
+                                      ///< empty: those that the source has, numbers as themselves
   bool text_only = false;     ///< drop pictures and their marks: texts of an image-text source
-  int32_t max_length = 2048;  ///< tokens of a sample, pictures included
+  int32_t max_length = 2048;  ///< tokens of a sample, pictures included; of a caption in a
+                              ///< bucketed set, which has no template
   uint64_t shard_bytes = uint64_t{256} << 20;
   std::filesystem::path ids;       ///< file of keys, one a line: only these records; empty: all
   std::filesystem::path exclude;   ///< file of keys: not these records
@@ -67,6 +74,8 @@ void check(const PackOptions& options);
 
 /// Pictures of several tiles or sizes, each with its own grid and token count?
 bool has_varied_pictures(const PackOptions& options);
+/// Pictures of one shape a batch (geometry "buckets")?
+bool is_bucketed(const PackOptions& options);
 /// Tokens of a picture: (side / patch / merge)^2, 0 in a set of texts; of the smallest picture
 /// where they vary.
 int32_t picture_tokens(const PackOptions& options);

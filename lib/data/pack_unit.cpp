@@ -46,6 +46,8 @@ void put_sample(ByteWriter& out, const UnitSample& sample) {
   out.put(sample.size);
   out.put(sample.width);
   out.put(sample.height);
+  out.put(sample.original);
+  out.put(static_cast<uint8_t>(sample.cut));
   out.put(sample.payload_offset);
   out.put(sample.payload_bytes);
   out.put(sample.payload_crc);
@@ -63,6 +65,8 @@ UnitSample get_sample(ByteReader& in, uint32_t unit) {
   sample.size = in.get<SampleSize>();
   sample.width = in.get<int32_t>();
   sample.height = in.get<int32_t>();
+  sample.original = in.get<PictureSides>();
+  sample.cut = in.get<uint8_t>() != 0;
   sample.payload_offset = in.get<uint64_t>();
   sample.payload_bytes = in.get<uint32_t>();
   sample.payload_crc = in.get<uint32_t>();
@@ -117,6 +121,7 @@ uint64_t records_hash(std::span<const SourceItem> items) {
     out.put(record.row);
     put_string(out, record.key);
     put_string(out, record.root);
+    put_string(out, record.label);
     out.put(record.repeat);
     out.put(record.source);
     out.put(static_cast<uint8_t>(record.orientation));
@@ -145,10 +150,19 @@ void UnitWriter::add(const UnitOutcome& outcome) {
   }
   if (sample->payload.size() > UINT32_MAX)
     throw DataError("sample \"{}\" has {} bytes, over 4 GiB", sample->key, sample->payload.size());
-  table_.samples.push_back({sample->row, sample->key, sample->size, sample->width, sample->height,
-                            /*unit=*/0, offset_, static_cast<uint32_t>(sample->payload.size()),
-                            crc32c(sample->payload), sample->repeat, sample->source,
-                            sample->picture_hashes});
+  table_.samples.push_back({.row = sample->row,
+                            .key = sample->key,
+                            .size = sample->size,
+                            .width = sample->width,
+                            .height = sample->height,
+                            .payload_offset = offset_,
+                            .payload_bytes = static_cast<uint32_t>(sample->payload.size()),
+                            .payload_crc = crc32c(sample->payload),
+                            .repeat = sample->repeat,
+                            .source = sample->source,
+                            .picture_hashes = sample->picture_hashes,
+                            .original = sample->original,
+                            .cut = sample->cut});
   file_.write(sample->payload);
   offset_ += sample->payload.size();
 }

@@ -29,6 +29,8 @@ struct UnitSample {
   uint32_t repeat = 0;                   ///< of the record
   uint32_t source = 0;                   ///< likewise
   std::vector<uint64_t> picture_hashes;  ///< as in BuiltSample
+  PictureSides original = {};            ///< as in BuiltSample
+  bool cut = false;                      ///< likewise
 };
 
 /// A unit's file without its payloads.

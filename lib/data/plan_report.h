@@ -5,15 +5,10 @@
 
 #include "lib/base/json.h"
 #include "lib/data/epoch_plan.h"
+#include "lib/data/imbalance.h"
 #include "lib/data/shuffle_quality.h"
 
 namespace mm::data {
-
-/// How unequal a step's ranks are in one quantity: max / mean over the ranks, 1 is even. Over the
-/// full steps of the epoch (over all when none is full).
-struct Imbalance {
-  double mean = 1, p99 = 1, worst = 1;
-};
 
 /// The pack that costs most: what runs before step 0 on request.
 struct CostliestPack {
@@ -49,7 +44,8 @@ struct PlanReport {
   double plan_seconds = 0;  ///< to make the plan; the bound and the figures come on top
 };
 
-/// Plans the epoch and measures it for `ranks` ranks.
+/// Plans the epoch and measures it for `ranks` ranks. Not for buckets, which have a report of their
+/// own (bucket_report.h).
 PlanReport report_plan(std::span<const SampleSize> sizes, const PlanOptions& options,
                        uint64_t epoch, int ranks);
 /// Measures a plan that is there. `packing`: that in use.

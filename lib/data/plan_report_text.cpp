@@ -7,10 +7,6 @@
 namespace mm::data {
 namespace {
 
-Json to_json(const Imbalance& imbalance) {
-  return {{"mean", imbalance.mean}, {"p99", imbalance.p99}, {"worst", imbalance.worst}};
-}
-
 void add_packing(std::string& text, const PlanReport& r, const PlanOptions& options) {
   const auto out = std::back_inserter(text);
   fmt::format_to(out,

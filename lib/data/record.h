@@ -23,6 +23,7 @@ struct Record {
   std::vector<CarriedPicture> carried;
   int orientation = 1;  ///< EXIF's 1..8, of pictures whose files carry none (img2dataset's json)
   std::string root;     ///< image root of this record; empty: that of the source options
+  std::string label;    ///< name of its class, where labels were asked for
   uint32_t source = 0;  ///< which part of a mixture it came from
   uint32_t repeat = 0;  ///< which copy of a row that was asked for more than once, from 0
 

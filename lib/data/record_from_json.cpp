@@ -4,6 +4,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/result.h"
+#include "lib/data/class_labels.h"
 #include "lib/data/row_documents.h"
 #include "lib/data/row_fields.h"
 #include "lib/data/row_pictures.h"
@@ -84,7 +85,26 @@ Result<RowDocument> dialogue_of(const Json& row, RowShape shape, const RowOption
   return dialogue;
 }
 
+/// The class of a row: a name, or a whole number; or the folder of its picture.
+Result<std::string> label_of(const Json& row, const RowPictures& pictures,
+                             const std::string& column) {
+  if (column == kFolderLabels)
+    return pictures.names.empty() ? std::string() : folder_label(pictures.names.front());
+  const Json* value = find_field(row, column);
+  if (value == nullptr) return Failure{"no_label", fmt::format("has no \"{}\"", column)};
+  if (value->is_number_integer()) return value->dump();
+  if (value->is_string()) return value->get<std::string>();
+  return bad_row(
+      fmt::format("\"{}\" is {}, expected a name or a whole number", column, value->type_name()));
+}
+
 Result<RowDocument> content_of(const Json& row, const RowOptions& options) {
+  if (!options.labels.empty()) {
+    auto pictures = pictures_of_row(row);
+    if (!pictures) return pictures.failure();
+    const size_t count = pictures->names.size();
+    return RowDocument{captioned({}, count, {}), std::move(*pictures)};
+  }
   const RowShape shape = shape_of(row);
   if (options.shape != RowShape::kAny && shape != options.shape) {
     return bad_row(fmt::format("is {}, expected {}", shape_name(shape), shape_name(options.shape)));
@@ -126,6 +146,11 @@ SourceItem record_from_json(const Json& row, uint64_t row_number, const RowOptio
   if (id) record.key = *id;
   auto content = content_of(row, options);
   if (!content) return refuse(content.failure());
+  if (!options.labels.empty()) {
+    auto label = label_of(row, content->pictures, options.labels);
+    if (!label) return refuse(label.failure());
+    record.label = std::move(*label);
+  }
   content->pictures.move_to(record);
   if (!id && !record.images.empty()) record.key = record.images.front();
   record.conversation = std::move(content->conversation);

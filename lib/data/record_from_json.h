@@ -29,6 +29,8 @@ struct RowOptions {
   std::string question;  ///< what a caption answers (it follows the picture marks)
   RowShape shape = RowShape::kAny;
   MissingMarks missing_marks = MissingMarks::kRefuse;
+  std::string labels =
+      {};  ///< see SourceOptions::labels; then captions and the like are passed over
 };
 
 /// Reads one row of JSON (docs/formats.md, Sources):

@@ -42,7 +42,7 @@ void check_text(const SampleText& text) {
   }
   for (size_t i = 0; i < text.image_begin.size(); ++i) {
     const uint32_t begin = text.image_begin[i];
-    // At the end: a picture that no token stands for.
+    // At the end: a picture that no token stands for; checked when it is read.
     if (begin > text.tokens.size() || (i > 0 && begin <= text.image_begin[i - 1])) {
       throw DataError("picture {} begins at token {}, out of order or past the {} tokens", i, begin,
                       text.tokens.size());
@@ -198,8 +198,11 @@ DecodedSample decode_sample(std::span<const std::byte> bytes, uint32_t tokens,
     throw DataError("token block stored as kind {}; this version knows plain (0) and zstd (1)",
                     codec);
   }
-  for (size_t i = 0; i < sample.text.image_begin.size(); ++i) {
+  for (const uint32_t begin : sample.text.image_begin) {
     sample.pictures.push_back(parse_picture(in));
+    const std::optional<PictureGrid>& grid = sample.pictures.back().grid;
+    if (begin == tokens && !(grid && grid->tokens == 0))
+      throw DataError("a picture begins behind the last of {} tokens", tokens);
   }
   if (in.remaining() != 0) throw DataError("sample has {} bytes too many", in.remaining());
   return sample;

@@ -6,6 +6,7 @@
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
+#include "lib/data/bucket_text.h"
 #include "lib/data/image_path.h"
 
 namespace mm::data {
@@ -109,7 +110,40 @@ std::optional<LedgerEntry> SampleBuilder::add_grids(const Record& record,
   return std::nullopt;
 }
 
+std::variant<BuiltSample, LedgerEntry> SampleBuilder::build_bucketed(const Record& record) const {
+  const auto refuse = [&](const Failure& failure, const std::string& path) {
+    return LedgerEntry{record.row, record.key, path, failure.kind, failure.message};
+  };
+  if (record.images.size() != 1) {
+    return refuse({"image_count", fmt::format("{} pictures; a sample of a bucketed set has one",
+                                              record.images.size())},
+                  {});
+  }
+  auto text = bucket_text(record, tokenizer_, options_);
+  if (!text) return refuse(text.failure(), {});
+  const auto file = fetch(record, 0);
+  if (!file) return refuse(file.failure(), record.images[0]);
+  const auto picture = packer_->pack(**file, record.orientation);
+  if (!picture) return refuse(picture.failure(), record.images[0]);
+  BuiltSample sample{.row = record.row, .key = record.key};
+  sample.size = {.tokens = static_cast<int32_t>(text->ids.size()),
+                 .images = 1,
+                 .targets = 1,
+                 .bucket = {picture->height, picture->width}};
+  sample.width = picture->width;
+  sample.height = picture->height;
+  sample.original = {picture->grid->original_width, picture->grid->original_height};
+  sample.cut = text->cut;
+  sample.repeat = record.repeat;
+  sample.source = record.source;
+  sample.picture_hashes.push_back(xxh3_64(std::string_view(**file)));
+  const StoredPicture stored = picture->stored();
+  sample.payload = encode_sample({std::move(text->ids), {}, {0}}, {&stored, 1});
+  return sample;
+}
+
 std::variant<BuiltSample, LedgerEntry> SampleBuilder::build(const Record& record) const {
+  if (is_bucketed(options_)) return build_bucketed(record);
   Pictures pictures;
   if (packer_ && packer_->varied()) {
     if (auto bad = add_grids(record, pictures)) return *bad;

@@ -14,6 +14,11 @@
 
 namespace mm::data {
 
+/// Sides in pixels; 0 without a picture.
+struct PictureSides {
+  int32_t width = 0, height = 0;
+};
+
 /// A sample ready for a shard.
 struct BuiltSample {
   uint64_t row = 0;  ///< of the source
@@ -24,6 +29,8 @@ struct BuiltSample {
   uint32_t repeat = 0;                   ///< of the record
   uint32_t source = 0;                   ///< likewise
   std::vector<uint64_t> picture_hashes;  ///< XXH3 of each picture's bytes as the source has them
+  PictureSides original = {};            ///< of the picture of a bucketed set: upright, unscaled
+  bool cut = false;                      ///< likewise: the caption was too long
 };
 
 /// Records to samples: reads and prepares pictures, renders and tokenises the conversation.
@@ -34,7 +41,8 @@ class SampleBuilder {
   /// an empty sample).
   SampleBuilder(const PackOptions& options, const text::Tokenizer& tokenizer);
 
-  /// The sample, or why there is none: kinds as LedgerEntry lists them.
+  /// The sample, or why there is none: kinds as LedgerEntry lists them; in a bucketed set also
+  /// "no_label" and "unknown_label".
   std::variant<BuiltSample, LedgerEntry> build(const Record& record) const;
 
  private:
@@ -44,6 +52,8 @@ class SampleBuilder {
     std::vector<PictureGrid> grids;
     std::vector<PackedPicture> packed;
   };
+  /// One picture in its bucket, with its caption's ids or its class.
+  std::variant<BuiltSample, LedgerEntry> build_bucketed(const Record& record) const;
   Result<text::RenderedSample> render(const Record& record,
                                       std::span<const PictureGrid> grids) const;
   /// Content of the record's picture i as the source has it.

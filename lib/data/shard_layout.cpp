@@ -58,7 +58,10 @@ class PayloadReader {
 void sort_for_shards(std::vector<UnitSample>& samples) {
   // Copies of a row keep their order.
   std::stable_sort(samples.begin(), samples.end(), [](const UnitSample& a, const UnitSample& b) {
-    return std::pair(a.size.tokens, a.row) < std::pair(b.size.tokens, b.row);
+    const auto key = [](const UnitSample& s) {
+      return std::tuple(s.size.bucket.pixels(), s.size.bucket, s.size.tokens, s.row);
+    };
+    return key(a) < key(b);
   });
 }
 

@@ -79,7 +79,9 @@ SourceKind kind_of_text(std::string_view text, const std::filesystem::path& path
   const auto header = text.substr(0, text.find_first_of("\r\n"));
   if (is_table_header(header, '\t')) return SourceKind::kTsv;
   if (is_table_header(header, ',')) return SourceKind::kCsv;
-  return SourceKind::kJsonl;
+  const auto named = source_kind_of_name(path.filename().string());
+  const bool table = named == SourceKind::kCsv || named == SourceKind::kTsv;
+  return table ? *named : SourceKind::kJsonl;
 }
 
 /// Pictures with captions, unless there are none and the folder holds shards of another kind.
@@ -102,6 +104,8 @@ SourceKind sniff_source(const std::filesystem::path& path) {
   if (head.starts_with("PAR1")) return SourceKind::kParquet;
   if (head.size() > kTarMagicAt && std::string_view(head).substr(kTarMagicAt).starts_with("ustar"))
     return SourceKind::kWebdataset;
+  // Four bytes that no text begins with: no name, bytes, three dimensions.
+  if (head.starts_with(std::string_view("\0\0\x08\x03", 4))) return SourceKind::kIdx;
   return kind_of_text(head, file);
 }
 

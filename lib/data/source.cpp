@@ -17,7 +17,7 @@ struct NamedFormat {
   SourceFormat format;
 };
 
-constexpr std::array<NamedFormat, 15> kFormats = {{
+constexpr std::array<NamedFormat, 16> kFormats = {{
     {"folder", {SourceKind::kFolder}},
     {"jsonl", {SourceKind::kJsonl}},
     {"llava-json", {SourceKind::kLlavaJson}},
@@ -26,6 +26,7 @@ constexpr std::array<NamedFormat, 15> kFormats = {{
     {"csv", {SourceKind::kCsv}},
     {"tsv", {SourceKind::kTsv}},
     {"parquet", {SourceKind::kParquet}},
+    {"idx", {SourceKind::kIdx}},
     {"mixture", {SourceKind::kMixture}},
     {"llava-jsonl", {SourceKind::kJsonl, RowShape::kConversations}},
     {"messages", {SourceKind::kJsonl, RowShape::kMessages}},
@@ -52,6 +53,8 @@ std::unique_ptr<RecordSource> open_one(const SourceOptions& options) {
       return open_csv(options);
     case SourceKind::kParquet:
       return open_parquet(options);
+    case SourceKind::kIdx:
+      return open_idx(options);
     case SourceKind::kMixture:
       return open_parts(options.parts.empty() ? mixture_parts(options) : options.parts);
   }

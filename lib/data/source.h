@@ -22,13 +22,14 @@ enum class SourceKind {
   kCsv,
   kTsv,
   kParquet,
+  kIdx,      ///< pictures in an idx3 file, labels in the idx1 file beside it
   kMixture,  ///< several sources, by a TOML file or by flags
 };
 std::string_view source_kind_name(SourceKind kind);
 
 /// What a name of a format means: "folder" "jsonl" "llava-json" "internvl-meta" "webdataset" "csv"
-/// "tsv" "parquet" "mixture"; and by the shape of rows "llava-jsonl" "messages" "captions" "pixart"
-/// "mmc4" "obelics".
+/// "tsv" "parquet" "idx" "mixture"; and by the shape of rows "llava-jsonl" "messages" "captions"
+/// "pixart" "mmc4" "obelics".
 struct SourceFormat {
   SourceKind kind = SourceKind::kJsonl;
   RowShape shape = RowShape::kAny;
@@ -41,8 +42,9 @@ std::optional<SourceKind> source_kind_from_name(std::string_view name);
 /// Told by content, of compressed files by what they hold: a directory is a folder, unless it has
 /// no pictures of its own but tars or Parquet files; tar and Parquet by their magic bytes or names
 /// like .tar.gz; '[' an array; '{' InternVL's meta file if every value of the object has an
-/// `annotation`, else JSONL; a header line with a known column CSV or TSV; `.toml` a mixture. Of a
-/// pattern, the first file counts. Throws IoError, DataError for damaged compressed files.
+/// `annotation`, else JSONL; a header line with a known column CSV or TSV (without one the name
+/// .csv or .tsv); the zeros of an idx file; `.toml` a mixture. Of a pattern, the first file counts.
+/// Throws IoError, DataError for damaged compressed files.
 SourceKind sniff_source(const std::filesystem::path& path);
 
 /// How much of a caption file is the caption.
@@ -63,10 +65,13 @@ struct SourceOptions {
   /// caption is the directory's name after the number.
   bool kohya = false;
   Links links = Links::kInsideRoot;  ///< of pictures
+  /// Not empty: a record has a class in place of a text (Record::label). "folder": named by the
+  /// folder that holds the picture; else by this column or key of a row; idx files have but one.
+  std::string labels;
   std::vector<SourcePart> parts;  ///< of a mixture given by flags; empty: `path` is the TOML file
   /// `image_root`, or what stands for it.
   std::filesystem::path root() const;
-  RowOptions rows() const { return {question, shape, missing_marks}; }
+  RowOptions rows() const { return {question, shape, missing_marks, labels}; }
 };
 
 /// One source of several.

@@ -35,6 +35,7 @@ void add_later_options(const SourceOptions& source, Json& json) {
   if (source.shape != RowShape::kAny) json["rows"] = shape_word(source.shape);
   if (source.missing_marks == MissingMarks::kPrepend) json["missing_marks"] = "prepend";
   if (source.kohya) json["kohya"] = true;
+  if (!source.labels.empty()) json["labels"] = source.labels;
   if (source.links == Links::kAnywhere) json["links"] = "anywhere";
 }
 

@@ -27,6 +27,11 @@ std::unique_ptr<RecordSource> open_folder(const SourceOptions& options);
 /// A tar of samples: members whose path agrees up to the first dot of the last part.
 std::unique_ptr<RecordSource> open_webdataset(const SourceOptions& options);
 
+/// Pictures of an idx3 file, labels of the idx1 file of the same name beside it (labels_beside).
+/// The key is the file's name and the place of the picture; the label is the number's digits, and
+/// the caption too where no labels are asked for. Throws DataError when counts differ.
+std::unique_ptr<RecordSource> open_idx(const SourceOptions& options);
+
 /// By libmm_parquet.so, which is loaded at the first call. Throws UsageError saying how to get it.
 std::unique_ptr<RecordSource> open_parquet(const SourceOptions& options);
 

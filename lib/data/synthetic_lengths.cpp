@@ -1,6 +1,7 @@
 #include "lib/data/synthetic_lengths.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "lib/base/random.h"
@@ -18,7 +19,34 @@ SampleSize sample_of(const Philox& random, uint64_t i, int32_t images, int32_t i
   return {.tokens = tokens, .images = images, .targets = std::max(1, text_tokens / 2)};
 }
 
+/// Longer / shorter side of picture `i`.
+double ratio_of(const Philox& random, uint64_t i) {
+  const double kind = random.uniform(2 * i);
+  if (kind < 0.25) return 1;
+  constexpr std::array kUsual = {4.0 / 3, 4.0 / 3, 1.5, 1.5, 16.0 / 9};
+  const double usual = kUsual[random.below(2 * i + 1, kUsual.size())];
+  if (kind < 0.7) return usual;
+  return std::exp(std::fabs(0.45 * random.normal(i)));
+}
+
 }  // namespace
+
+std::vector<image::Size> web_picture_sizes(size_t pictures) {
+  constexpr double kMedianSide = 640, kSideSigma = 0.55;
+  const Philox random(1, "web pictures");
+  const Philox side = random.child("side"), ratio = random.child("ratio");
+  const Philox turn = random.child("turn");
+  std::vector<image::Size> sizes;
+  sizes.reserve(pictures);
+  for (uint64_t i = 0; i < pictures; ++i) {
+    const double longer =
+        std::clamp(kMedianSide * std::exp(kSideSigma * side.normal(i)), 64.0, 8000.0);
+    const auto most = static_cast<int32_t>(longer);
+    const int32_t least = std::max(16, static_cast<int32_t>(longer / ratio_of(ratio, i)));
+    sizes.push_back(turn.uniform(i) < 0.6 ? image::Size{most, least} : image::Size{least, most});
+  }
+  return sizes;
+}
 
 std::vector<SampleSize> llava_lengths(size_t samples, int32_t longest) {
   const Philox random(1, "llava lengths");

@@ -173,7 +173,7 @@ class WebdatasetSource final : public RecordSource {
     if (shape == RowShape::kMmc4 || shape == RowShape::kObelics)
       return refuse(bad_row("interleaved documents are read from JSONL or Parquet"));
     if (shape == RowShape::kCaption) {
-      if (find_field(json, caption_columns()) == nullptr)
+      if (rows_.labels.empty() && find_field(json, caption_columns()) == nullptr)
         return refuse({"no_caption", "no .txt, and no caption in a .json"});
       if (group.pictures.names.empty())
         return refuse(bad_row("a caption without picture; do members of a sample stand together?"));

@@ -17,7 +17,7 @@ int32_t floor_ratio(int64_t a, int64_t b, int64_t divisor) {
 constexpr std::pair<std::string_view, Geometry> kGeometries[] = {
     {"crop", Geometry::kCrop}, {"pad", Geometry::kPad},       {"squash", Geometry::kSquash},
     {"adm", Geometry::kAdm},   {"anyres", Geometry::kAnyRes}, {"internvl", Geometry::kInternVl},
-    {"qwen", Geometry::kQwen}, {"bucket", Geometry::kBucket},
+    {"qwen", Geometry::kQwen}, {"bucket", Geometry::kBucket}, {"buckets", Geometry::kBuckets},
 };
 
 }  // namespace
@@ -35,7 +35,7 @@ bool is_uniform(Geometry geometry) {
 }
 
 std::string_view geometry_names() {
-  return "crop, pad, squash, adm, anyres, internvl, qwen, bucket";
+  return "crop, pad, squash, adm, anyres, internvl, qwen, bucket, buckets";
 }
 
 Size shortest_edge_size(Size in, int32_t edge) {

@@ -21,6 +21,7 @@ enum class Geometry {
   kInternVl,  ///< "internvl": tiles of the nearest ratio, then the whole squashed
   kQwen,      ///< "qwen": sides to multiples of patch * merge within a range of pixels (Qwen2-VL)
   kBucket,    ///< "bucket": covers the bucket of the nearest ratio, centre crop (PixArt)
+  kBuckets,   ///< "buckets": as fit_bucket says, for sets of diffusion models; no tokens
 };
 /// All of one size and one tile?
 bool is_uniform(Geometry geometry);
@@ -65,7 +66,7 @@ struct Preparation {
   int32_t min_tiles = 1, max_tiles = 12;  ///< kInternVl, without the whole
   bool thumbnail = true;                  ///< kInternVl: one tile more shows the whole
   int64_t min_pixels = 56 * 56, max_pixels = 1280 * 28 * 28;  ///< kQwen
-  std::vector<Size> buckets;                                  ///< kBucket
+  std::vector<Size> buckets;                                  ///< kBucket, kBuckets
 };
 /// Upright picture in, [side, side, 3] out, for the geometries that give one square; to the bit as
 /// Pillow 12 and the Hugging Face slow processors do.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lib/image/bucket_fit.h"
 #include "lib/image/row_reader.h"
 #include "lib/image/tiling.h"
 
@@ -27,6 +28,10 @@ Route route_of(Size in, const Preparation& p) {
   } else if (p.geometry == Geometry::kCrop) {
     route.plan.out = shortest_edge_size(in, p.side);
     route.plan.crop = centre_crop(route.plan.out, square);
+  } else if (p.geometry == Geometry::kBuckets) {
+    const BucketFit fit = fit_bucket(in, p.buckets);
+    route.plan.out = fit.scaled;
+    route.plan.crop = fit.crop;
   }
   return route;
 }
@@ -105,9 +110,9 @@ Result<Decoded> decode_prepared(std::span<const std::byte> file, const Preparati
   if (auto failure = oversized_canvas(header->stored, preparation, options.limits)) return *failure;
   // A turned picture must be whole before it is turned; resizing first would give other bytes.
   const bool turned = options.orient == Orient::kApply && header->orientation != 1;
-  const bool streams = preparation.geometry == Geometry::kCrop ||
-                       preparation.geometry == Geometry::kPad ||
-                       preparation.geometry == Geometry::kSquash;
+  const bool streams =
+      preparation.geometry == Geometry::kCrop || preparation.geometry == Geometry::kPad ||
+      preparation.geometry == Geometry::kSquash || preparation.geometry == Geometry::kBuckets;
   if (turned || !streams) return decode_then_prepare(file, preparation, options);
   auto reader = open_rows(file, *header, options);
   if (!reader) return reader.failure();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "lib/base/error.h"
+#include "lib/image/bucket_fit.h"
 
 namespace mm::image {
 namespace {
@@ -169,6 +170,10 @@ PictureShape shape_of(Size in, const Preparation& p) {
     shape.tile = nearest_bucket(in, p.buckets);
     shape.tokens = shape.tile.width / p.patch * (shape.tile.height / p.patch);
   }
+  if (p.geometry == Geometry::kBuckets) {
+    shape.tile = fit_bucket(in, p.buckets).bucket;
+    shape.tokens = 0;
+  }
   shape.original = in;
   return shape;
 }
@@ -189,6 +194,10 @@ Image prepare_tiles(const Image& in, const Preparation& p) {
       return adm_centre_crop(in, p.side);
     case Geometry::kBucket:
       return cover_and_crop(in, shape.tile, p.filter);
+    case Geometry::kBuckets: {
+      const BucketFit fit = fit_bucket(of(in), p.buckets);
+      return resize_crop(in, fit.scaled, fit.crop, p.filter);
+    }
     default:
       return prepare(in, p);
   }

@@ -25,7 +25,7 @@ struct PictureShape {
 /// merge)^2 for one square tile; kAnyRes: those of the base, plus the grid's without its padding
 /// (scaled down above max_grid_tiles), plus one line mark per row of the grid; kInternVl: as many
 /// for every tile; kQwen: (height / f) * (width / f), f = patch * merge; kBucket: (height / patch)
-/// * (width / patch). Pure.
+/// * (width / patch); kBuckets: none. Pure.
 PictureShape shape_of(Size in, const Preparation& preparation);
 
 /// The picture's tiles, [tiles, tile.height, tile.width, 3] in one Image of height tiles *

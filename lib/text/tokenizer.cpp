@@ -5,6 +5,7 @@
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/text/clip_bpe.h"
+#include "lib/text/label_names.h"
 #include "lib/text/sentencepiece_tokenizer.h"
 #include "lib/text/tiktoken.h"
 #include "lib/text/tokenizer_json.h"
@@ -59,9 +60,12 @@ Encoding Tokenizer::encode_marked(std::string_view text) const {
   return out;
 }
 
-std::vector<int32_t> Tokenizer::encode_whole(std::string_view text) const {
+std::vector<int32_t> Tokenizer::encode_whole(std::string_view text, size_t most) const {
   std::vector<int32_t> ids = before_;
-  const Encoding encoding = encode_marked(text);
+  Encoding encoding = encode_marked(text);
+  const size_t around = before_.size() + after_.size();
+  if (most > 0 && encoding.ids.size() + around > most)
+    encoding.ids.resize(most > around ? most - around : 0);
   ids.insert(ids.end(), encoding.ids.begin(), encoding.ids.end());
   ids.insert(ids.end(), after_.begin(), after_.end());
   return ids;
@@ -78,6 +82,7 @@ TokenizerKind sniff_tokenizer(std::string_view content) {
                       content.find('"', at) != std::string_view::npos &&
                       content.find_first_not_of(" \t\r\n", at + 1) == content.find('"', at);
   if (object) return TokenizerKind::kTokenizerJson;
+  if (at != std::string_view::npos && content[at] == '[') return TokenizerKind::kLabels;
   if (looks_like_clip_bpe(content)) return TokenizerKind::kClip;
   return looks_like_tiktoken(content) ? TokenizerKind::kTiktoken : TokenizerKind::kSentencePiece;
 }
@@ -90,6 +95,8 @@ std::string_view tokenizer_kind_name(TokenizerKind kind) {
       return "tiktoken";
     case TokenizerKind::kClip:
       return "clip";
+    case TokenizerKind::kLabels:
+      return "labels";
     case TokenizerKind::kSentencePiece:
       break;
   }
@@ -104,6 +111,8 @@ std::string tokenizer_copy_name(TokenizerKind kind, std::string_view scheme) {
       return fmt::format("tokenizer{}{}.tiktoken", scheme.empty() ? "" : ".", scheme);
     case TokenizerKind::kClip:
       return "tokenizer.clip.txt.gz";
+    case TokenizerKind::kLabels:
+      return "classes.json";
     case TokenizerKind::kSentencePiece:
       break;
   }
@@ -126,6 +135,8 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view content, std::string
       return parse_tiktoken(content, origin, options);
     case TokenizerKind::kClip:
       return parse_clip_bpe(content, origin, options);
+    case TokenizerKind::kLabels:
+      return parse_label_names(content, origin);
     case TokenizerKind::kSentencePiece:
       break;
   }

@@ -43,8 +43,9 @@ class Tokenizer {
   /// first only).
   virtual Encoding encode_marked(std::string_view text) const;
   /// encode_marked between the ids that the file puts around a whole text (bos, eos, ...): what a
-  /// text encoder or a plain language model is fed.
-  std::vector<int32_t> encode_whole(std::string_view text) const;
+  /// text encoder or a plain language model is fed. `most` > 0: the text's own ids are cut at their
+  /// end so that there are no more in all (never fewer than those around it).
+  std::vector<int32_t> encode_whole(std::string_view text, size_t most = 0) const;
 
   /// Text of the ids. Marks and control tokens give nothing, or their text if `keep_marks`. Ids out
   /// of range give nothing; the result is valid UTF-8 (broken sequences become U+FFFD).
@@ -95,22 +96,23 @@ struct TokenizerOptions {
   std::string scheme;
 };
 
-enum class TokenizerKind { kSentencePiece, kTokenizerJson, kTiktoken, kClip };
-/// By content: a JSON object, lines of base 64 and numbers, gzip data or CLIP's first line;
-/// anything else is taken for a SentencePiece model.
+enum class TokenizerKind { kSentencePiece, kTokenizerJson, kTiktoken, kClip, kLabels };
+/// By content: a JSON object, a JSON array (class names, label_names.h), lines of base 64 and
+/// numbers, gzip data or CLIP's first line; anything else is taken for a SentencePiece model.
 TokenizerKind sniff_tokenizer(std::string_view content);
-/// "sentencepiece", "tokenizer.json", "tiktoken" or "clip".
+/// "sentencepiece", "tokenizer.json", "tiktoken", "clip" or "labels".
 std::string_view tokenizer_kind_name(TokenizerKind kind);
 /// What a copy of a tokenizer file is called, so that load_tokenizer needs no options to read it
 /// alike: "tokenizer.model", "tokenizer.json", "tokenizer.llama3.tiktoken",
-/// "tokenizer.clip.txt.gz". `scheme`: options.scheme, or that of the name of the file.
+/// "tokenizer.clip.txt.gz", "classes.json". `scheme`: options.scheme, or that of the name of the
+/// file.
 std::string tokenizer_copy_name(TokenizerKind kind, std::string_view scheme);
 /// SCHEME of a name "any.SCHEME.tiktoken"; empty for others.
 std::string scheme_of_name(const std::filesystem::path& path);
 
-/// Loads a SentencePiece model, a tokenizer.json, a tiktoken file or CLIP's list of merges.
-/// Executes nothing; sizes and ids are checked before they are believed. Throws DataError naming
-/// `origin` and what is wrong or not supported, IoError if the file cannot be read.
+/// Loads a SentencePiece model, a tokenizer.json, a tiktoken file, CLIP's list of merges or class
+/// names. Executes nothing; sizes and ids are checked before they are believed. Throws DataError
+/// naming `origin` and what is wrong or not supported, IoError if the file cannot be read.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path,
                                           const TokenizerOptions& options = {});
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view content, std::string_view origin,

@@ -19,7 +19,8 @@ namespace {
 constexpr int64_t kBatchRows = 16;
 
 /// Name that record_from_json knows for a column; empty for others.
-std::string column_name(const std::string& name) {
+std::string column_name(const std::string& name, const std::string& labels) {
+  if (name == labels) return name;
   for (const std::string_view known : {"texts", "text_list", "image_info"}) {
     if (name == known) return name;
   }
@@ -81,12 +82,12 @@ class ParquetSource final : public RecordSource {
     const auto* schema = reader_->parquet_reader()->metadata()->schema();
     bool has_text = false;
     for (int i = 0; i < schema->num_columns(); ++i) {
-      const std::string name = column_name(schema->GetColumnRoot(i)->name());
+      const std::string name = column_name(schema->GetColumnRoot(i)->name(), rows_.labels);
       if (name.empty()) continue;
       columns_.push_back(i);
       has_text = has_text || is_table_header(name, ',') || name == "texts" || name == "text_list";
     }
-    if (!has_text)
+    if (!has_text && rows_.labels.empty())
       throw DataError(
           "{}: no column with text; known: caption, text, prompt, conversations, "
           "messages, texts, text_list",
@@ -134,7 +135,7 @@ class ParquetSource final : public RecordSource {
     try {
       Json json = Json::object();
       for (int c = 0; c < batch_->num_columns(); ++c)
-        json[column_name(batch_->schema()->field(c)->name())] =
+        json[column_name(batch_->schema()->field(c)->name(), rows_.labels)] =
             arrow_to_json(*batch_->column(c), i);
       SourceItem item = record_from_json(json, row, rows_);
       if (auto* record = std::get_if<Record>(&item)) {
