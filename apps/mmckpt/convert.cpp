@@ -13,7 +13,7 @@ namespace mm::mmckpt {
 namespace {
 
 struct Options {
-  std::string in, to = "hf", adapter;
+  std::string in, to = "hf", adapter, config;
   ckpt::ConvertOptions convert;
   OutputOptions output;
 };
@@ -23,6 +23,7 @@ int run(const Options& options) {
   using To = ckpt::ConvertOptions::To;
   convert.to = options.to == "own" ? To::kOwn : options.to == "peft" ? To::kPeft : To::kHuggingFace;
   convert.adapter = options.adapter;
+  convert.config = options.config;
   convert.dtype = options.output.element_type();
   convert.max_shard_bytes = options.output.max_shard_bytes;
   const ckpt::Conversion done =
@@ -63,7 +64,9 @@ void add_convert(CLI::App& app, Action& action) {
       "convert",
       "Writes the weights of a checkpoint as a Hugging Face directory, or the other way round.");
   auto options = std::make_shared<Options>();
-  verb->add_option("in", options->in, "Hugging Face directory, RUN, RUN/ckpt or step-NNNNNNNN")
+  verb->add_option("in", options->in,
+                   "Hugging Face or diffusers directory, RUN, RUN/ckpt, step-NNNNNNNN, or an "
+                   "original DiT, PixArt or SD3 file")
       ->required();
   add_output_options(*verb, options->output);
   verb->add_option("--to", options->to,
@@ -71,6 +74,8 @@ void add_convert(CLI::App& app, Action& action) {
                    "low-rank adapters alone")
       ->check(CLI::IsMember({"hf", "own", "peft"}))
       ->capture_default_str();
+  verb->add_option("--config", options->config,
+                   "diffusers' config.json of an original file; else what its shapes imply");
   verb->add_flag("--merge-lora", options->convert.merge_adapters,
                  "own: add low-rank adapters to their weights (hf always does)");
   verb->add_flag("--keep-filler-rows", options->convert.keep_filler_rows,
@@ -78,7 +83,8 @@ void add_convert(CLI::App& app, Action& action) {
   verb->footer(
       "Examples:\n"
       "  mmckpt convert runs/quickstart quickstart-hf --dtype bf16\n"
-      "  mmckpt convert llava-1.5-7b-hf start --to own");
+      "  mmckpt convert llava-1.5-7b-hf start --to own\n"
+      "  mmckpt convert DiT-XL-2-256x256.safetensors dit-xl-hf");
   verb->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

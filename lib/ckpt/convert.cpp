@@ -8,6 +8,8 @@
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/ckpt/commit.h"
+#include "lib/ckpt/diffusers_names.h"
+#include "lib/ckpt/dit_embedders.h"
 #include "lib/ckpt/hf_writer.h"
 #include "lib/ckpt/new_directory.h"
 #include "lib/ckpt/peft.h"
@@ -20,6 +22,7 @@ namespace {
 
 /// transformers 5 says "dtype", older files "torch_dtype".
 void state_dtype(Json& config, DType dtype) {
+  if (!diffusers_class(config).empty()) return;  // its files alone say it
   config[config.contains("dtype") ? "dtype" : "torch_dtype"] = torch_dtype_name(dtype);
 }
 
@@ -105,6 +108,7 @@ Json prepare(WeightSource& source, const std::string& origin, const ConvertOptio
   using To = ConvertOptions::To;
   if (!options.adapter.empty()) add_adapter(source, options.adapter);
   if (options.to != To::kOwn && !options.keep_filler_rows) drop_filler_rows(source);
+  if (options.to == To::kHuggingFace) repeat_embedders(source);
   Json adapter_config;
   if (options.to == To::kPeft) {
     adapter_config = reduce_to_adapter(source, origin);
@@ -129,7 +133,7 @@ Json prepare(WeightSource& source, const std::string& origin, const ConvertOptio
 Conversion convert(const Target& in, const fs::path& out, const ConvertOptions& options) {
   using To = ConvertOptions::To;
   NewDirectory directory(out);
-  WeightSource source = open_weights(in);
+  WeightSource source = open_weights(in, options.config);
   const Json adapter_config = prepare(source, in.path.string(), options);
   Conversion result{.tensors = source.tensors.size(), .notes = source.notes};
   for (const TensorSource& tensor : source.tensors) result.bytes += tensor_bytes(tensor);

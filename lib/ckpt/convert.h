@@ -18,6 +18,7 @@ struct ConvertOptions {
     kPeft,  ///< adapter_config.json, adapter_model.safetensors: pairs and whole trained parts
   };
   To to = To::kHuggingFace;
+  std::filesystem::path config;   ///< config.json of an original checkpoint; empty: from its shapes
   std::filesystem::path adapter;  ///< PEFT directory to add to the model; empty: none
   bool merge_adapters = false;    ///< kOwn: add pairs to their weights; kHuggingFace always does
   bool keep_filler_rows = false;  ///< else vocabulary rows that only fill up are cut off

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/base/file.h"
+#include "lib/ckpt/diffusers_names.h"
 #include "lib/ckpt/float_cast.h"
 
 namespace fs = std::filesystem;
@@ -67,12 +68,13 @@ uint64_t tensor_bytes(const TensorSource& tensor) {
 
 size_t write_hugging_face(const WeightSource& source, const fs::path& out, uint64_t most) {
   const auto files = split(source.tensors, most);
+  const std::string base = weights_base_name(source.config);
   Json map = Json::object();
   uint64_t total = 0;
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string name =
-        files.size() == 1 ? "model.safetensors"
-                          : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, files.size());
+        files.size() == 1 ? base + ".safetensors"
+                          : fmt::format("{}-{:05}-of-{:05}.safetensors", base, i + 1, files.size());
     write_safetensors(out / name, files[i]);
     for (const TensorSource& tensor : files[i]) {
       map[tensor.name] = name;
@@ -81,7 +83,7 @@ size_t write_hugging_face(const WeightSource& source, const fs::path& out, uint6
   }
   if (files.size() > 1) {
     const Json index{{"metadata", {{"total_size", total}}}, {"weight_map", map}};
-    write_file_atomic(out / "model.safetensors.index.json", index.dump(2) + "\n");
+    write_file_atomic(out / (base + ".safetensors.index.json"), index.dump(2) + "\n");
   }
   write_file_atomic(out / "config.json", source.config.dump(2) + "\n");
   return files.size();

@@ -17,9 +17,9 @@ std::string torch_dtype_name(DType dtype);
 /// Bytes of all elements.
 uint64_t tensor_bytes(const TensorSource& tensor);
 
-/// Writes config.json and model.safetensors, or files of at most `most` bytes of tensors each (a
-/// larger tensor has one of its own) in the order of names, with an index. Returns the number of
-/// files. Throws as write_safetensors does.
+/// Writes config.json and model.safetensors (diffusers' name for its models), or files of at most
+/// `most` bytes of tensors each (a larger tensor has one of its own) in the order of names, with an
+/// index. Returns the number of files. Throws as write_safetensors does.
 size_t write_hugging_face(const WeightSource& source, const std::filesystem::path& out,
                           uint64_t most);
 

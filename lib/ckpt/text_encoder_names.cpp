@@ -31,11 +31,10 @@ std::optional<std::string> t5_name(std::string_view name) {
 
 std::optional<std::string> published_text_encoder_name(std::string_view model_type,
                                                        std::string_view name) {
-  if (name.ends_with("position_ids")) return std::nullopt;
-  if (model_type == "clip_text_model") return clip_name(name);
-  if (model_type == "bert") return bert_name(name);
   if (model_type == "t5") return t5_name(name);
-  return std::string(name);
+  if (model_type != "clip_text_model" && model_type != "bert") return std::string(name);
+  if (name.ends_with("position_ids")) return std::nullopt;
+  return model_type == "bert" ? bert_name(name) : clip_name(name);
 }
 
 }  // namespace mm::ckpt

@@ -7,12 +7,16 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/ckpt/diffusers_names.h"
+#include "lib/ckpt/dit_embedders.h"
 #include "lib/ckpt/find.h"
 #include "lib/ckpt/hf_index.h"
 #include "lib/ckpt/hf_names.h"
 #include "lib/ckpt/layout.h"
+#include "lib/ckpt/original_names.h"
 #include "lib/ckpt/peft.h"
 #include "lib/ckpt/piece_reader.h"
+#include "lib/ckpt/text_encoder_names.h"
 
 namespace fs = std::filesystem;
 
@@ -22,6 +26,12 @@ namespace {
 constexpr uint64_t kMaxConfigBytes = 16 << 20;
 constexpr uint64_t kMaxSideBytes = 256 << 20;
 constexpr std::array<std::string_view, 2> kNotWeights = {"optimizer.", "ema."};
+
+Json read_config(const fs::path& path) {
+  Json config = parse_json(read_file(path, kMaxConfigBytes), path.string(), {.max_depth = 32});
+  if (!config.is_object()) throw DataError("{}: expected a JSON object", path.string());
+  return config;
+}
 
 std::string model_type_of(const Json& config) {
   const auto type = config.find("model_type");
@@ -61,23 +71,24 @@ std::vector<std::byte> bytes_of(const TensorSource& tensor) {
   return bytes;
 }
 
-/// C47: the head of a tied model is the table; a copy that differs means that one of them is wrong.
-void drop_tied_head(WeightSource& source, const std::string& origin) {
+/// C47: `copy` is the same tensor as `kept`; a copy that differs means that one of them is wrong.
+void drop_copy(WeightSource& source, std::string_view copy, std::string_view kept,
+               const std::string& origin) {
   const auto ends_with = [&](std::string_view tail) {
     return std::ranges::find_if(source.tensors,
                                 [&](const TensorSource& t) { return t.name.ends_with(tail); });
   };
-  const auto head = ends_with("lm_head.weight"), table = ends_with("embed_tokens.weight");
-  if (head == source.tensors.end() || table == source.tensors.end()) return;
-  if (head->dtype != table->dtype || head->shape != table->shape ||
-      bytes_of(*head) != bytes_of(*table)) {
+  const auto second = ends_with(copy), first = ends_with(kept);
+  if (second == source.tensors.end() || first == source.tensors.end()) return;
+  if (second->dtype != first->dtype || second->shape != first->shape ||
+      bytes_of(*second) != bytes_of(*first)) {
     throw DataError(
         "{}: embeddings are tied, but {} and {} differ; set tie_word_embeddings to "
         "false, or remove the wrong one",
-        origin, head->name, table->name);
+        origin, second->name, first->name);
   }
-  source.notes.push_back(head->name + " dropped: equal to the tied embedding table");
-  source.tensors.erase(head);
+  source.notes.push_back(second->name + " dropped: equal to the tied embedding table");
+  source.tensors.erase(second);
 }
 
 void sort_and_check(WeightSource& source, const std::string& origin) {
@@ -87,7 +98,11 @@ void sort_and_check(WeightSource& source, const std::string& origin) {
   if (twice != source.tensors.end())
     throw DataError("{}: two tensors are called {} once spellings are evened out", origin,
                     twice->name);
-  if (is_tied(source.config)) drop_tied_head(source, origin);
+  if (model_type_of(source.config) == "t5") {
+    drop_copy(source, kT5TableCopy, kT5Table, origin);
+  } else if (is_tied(source.config)) {
+    drop_copy(source, "lm_head.weight", "embed_tokens.weight", origin);
+  }
 }
 
 TensorSource stream_of(const std::string& name, const HfTensor& tensor) {
@@ -99,28 +114,73 @@ TensorSource stream_of(const std::string& name, const HfTensor& tensor) {
           }};
 }
 
+/// The published name of a tensor of the model that `config` describes; nothing: to be dropped.
+std::optional<std::string> name_of(const Json& config, std::string_view stored) {
+  if (diffusers_class(config) == "AutoencoderKL") return published_vae_name(stored);
+  const std::string type = model_type_of(config);
+  const auto name = published_name(type, stored);
+  return name ? published_text_encoder_name(type, *name) : std::nullopt;
+}
+
+/// Older files hold the linear layers of a VAE's attention as 1x1 convolutions.
+void flatten_attention(TensorSource& tensor) {
+  const std::vector<uint64_t>& shape = tensor.shape;
+  if (shape.size() == 4 && shape[2] == 1 && shape[3] == 1 &&
+      tensor.name.find(".mid_block.attentions.") != std::string::npos)
+    tensor.shape.resize(2);
+}
+
+void add_tensors(WeightSource& source, const HfWeights& weights) {
+  const bool vae = diffusers_class(source.config) == "AutoencoderKL";
+  for (const auto& [stored, tensor] : weights.tensors()) {
+    const auto name = name_of(source.config, stored);
+    if (!name) {
+      source.notes.push_back(stored + " dropped: computed, or of another task's head");
+      continue;
+    }
+    source.tensors.push_back(stream_of(*name, tensor));
+    if (vae) flatten_attention(source.tensors.back());
+  }
+}
+
 WeightSource from_hugging_face(const fs::path& directory) {
   if (!fs::exists(directory / "config.json") && fs::exists(directory / "adapter_config.json"))
     throw DataError("{}: an adapter without its model; use mmckpt merge BASE {} OUT",
                     directory.string(), directory.string());
   const auto weights = std::make_shared<HfWeights>(HfWeights::open(directory));
-  const fs::path config = directory / "config.json";
-  WeightSource source{
-      .config = parse_json(read_file(config, kMaxConfigBytes), config.string(), {.max_depth = 32}),
-      .side_files = side_files_of(directory),
-      .notes = weights->notes(),
-      .open_files = {weights}};
-  if (!source.config.is_object()) throw DataError("{}: expected a JSON object", config.string());
-  const std::string type = model_type_of(source.config);
-  for (const auto& [stored, tensor] : weights->tensors()) {
-    const auto name = published_name(type, stored);
-    if (!name) {
-      source.notes.push_back(stored + " dropped: computed, not learned");
-      continue;
-    }
-    source.tensors.push_back(stream_of(*name, tensor));
-  }
+  WeightSource source{.config = read_config(directory / "config.json"),
+                      .side_files = side_files_of(directory),
+                      .notes = weights->notes(),
+                      .open_files = {weights}};
+  add_tensors(source, *weights);
   sort_and_check(source, directory.string());
+  drop_repeated_embedders(source);
+  return source;
+}
+
+/// A checkpoint of the papers' own code, one file.
+WeightSource from_original(const fs::path& path, const fs::path& config) {
+  const auto file = std::make_shared<SafetensorsFile>(SafetensorsFile::open(path));
+  WeightSource source{.open_files = {file}};
+  for (const TensorEntry& entry : file->tensors())
+    source.tensors.push_back(stream_of(entry.name, {file.get(), &entry}));
+  const auto family = original_family(source.tensors);
+  if (!family) {
+    throw DataError(
+        "{}: a lone safetensors file does not say which model it is; expected an original DiT, "
+        "PixArt or SD3 checkpoint, a directory with config.json beside it, or one of our "
+        "checkpoints",
+        path.string());
+  }
+  const int64_t grid = original_grid(source.tensors);
+  source.tensors = to_diffusers(std::move(source.tensors), *family, path.string(), source.notes);
+  source.config = config.empty() ? implied_config(source.tensors, *family, grid, path.string())
+                                 : read_config(config);
+  if (diffusers_class(source.config) != diffusers_class(*family))
+    throw DataError("{}: holds a {}, {} describes a {}", path.string(), diffusers_class(*family),
+                    config.string(), diffusers_class(source.config));
+  settle_config(source.config, source.tensors, *family);
+  sort_and_check(source, path.string());
   return source;
 }
 
@@ -246,7 +306,10 @@ void add_adapter(WeightSource& source, const fs::path& directory) {
   std::ranges::sort(source.tensors, {}, &TensorSource::name);
 }
 
-WeightSource open_weights(const Target& target) {
+WeightSource open_weights(const Target& target, const fs::path& config) {
+  if (!config.empty() && target.kind != TargetKind::kFile)
+    throw UsageError("{}: has a configuration of its own; --config is for single files",
+                     target.path.string());
   switch (target.kind) {
     case TargetKind::kHuggingFace:
       return from_hugging_face(target.path);
@@ -265,12 +328,9 @@ WeightSource open_weights(const Target& target) {
       return source;
     }
     case TargetKind::kFile:
-      break;
+      return from_original(target.path, config);
   }
-  throw DataError(
-      "{}: a lone safetensors file does not say which model it is; expected a directory "
-      "with config.json beside it, or one of our checkpoints",
-      target.path.string());
+  throw InternalError("unknown kind of target");
 }
 
 }  // namespace mm::ckpt
