@@ -21,6 +21,8 @@ const Kind& kind_of(const Folder& folder);
 Report compare(const Kind& kind, Folder& folder);
 
 void check_llava(Folder& folder, Report& report);
+void check_vae(Folder& folder, Report& report);
+void check_text_encoders(Folder& folder, Report& report);
 void check_images(Folder& folder, Report& report);
 void check_metrics(Folder& folder, Report& report);
 void check_schedules(Folder& folder, Report& report);

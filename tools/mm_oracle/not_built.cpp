@@ -14,8 +14,6 @@ constexpr Entry kNotBuilt[] = {
     {"dit", "*"},
     {"pixart", "*"},
     {"sd3", "*"},
-    {"vae", "*"},
-    {"text_encoders", "*"},
     {"moe", "*"},
     {"schedules", "noise/*"},
     {"schedules", "zero_terminal_snr_rescale/*"},
