@@ -9,5 +9,7 @@ using Action = std::function<int()>;
 
 // Each adds one verb to `app`; when the user names it, `action` becomes what it does.
 void add_node(CLI::App& app, Action& action);
+void add_nccl(CLI::App& app, Action& action);
+void add_pairs(CLI::App& app, Action& action);
 
 }  // namespace mm::mmprobe

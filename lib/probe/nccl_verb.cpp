@@ -1,0 +1,114 @@
+#include "lib/probe/nccl_verb.h"
+
+#include <fmt/format.h>
+
+#include "lib/base/env.h"
+#include "lib/base/error.h"
+#include "lib/base/exit_code.h"
+#include "lib/base/log.h"
+#include "lib/probe/interface_choice.h"
+#include "lib/probe/nccl_backend.h"
+
+namespace mm::probe {
+namespace {
+
+std::vector<int> members_of(const std::string& group_by, const std::vector<std::string>& hosts,
+                            int rank) {
+  std::vector<int> members;
+  const int group = group_of(group_by, hosts, rank);
+  for (int r = 0; r < static_cast<int>(hosts.size()); ++r)
+    if (group_of(group_by, hosts, r) == group) members.push_back(r);
+  return members;
+}
+
+// The user's interface, else the one with the way to rank 0.
+std::string address_for(const NcclVerbOptions& options, const RankEnv& ranks,
+                        const RankStar& star) {
+  const std::string setting =
+      options.interface.empty() ? env::get("NCCL_SOCKET_IFNAME").value_or("") : options.interface;
+  if (setting.empty()) return star.own_address();
+  const InterfaceChoice choice =
+      choose_interface(local_interfaces(), setting, static_cast<int>(ranks.hosts.size()));
+  for (const std::string& warning : choice.warnings) log::warn("probe", warning);
+  return choice.chosen.address;
+}
+
+}  // namespace
+
+Json options_json(const NcclVerbOptions& o) {
+  const BenchOptions& b = o.bench;
+  return {{"collective", word(b.collective)},
+          {"min_bytes", b.min_bytes},
+          {"max_bytes", b.max_bytes},
+          {"factor", b.factor},
+          {"iterations", b.iterations},
+          {"warm_up", b.warm_up},
+          {"check", b.check},
+          {"expected_gb_s", b.expected_gb_s ? Json(*b.expected_gb_s) : Json(nullptr)},
+          {"tolerance", b.tolerance},
+          {"group_by", o.group_by},
+          {"directory", o.directory},
+          {"interface", o.interface},
+          {"timeout_s", o.timeout_s},
+          {"json", o.json}};
+}
+
+NcclVerbOptions options_from_json(const Json& json) {
+  NcclVerbOptions o;
+  BenchOptions& b = o.bench;
+  b.collective = collective_of(json.at("collective").get<std::string>()).value();
+  b.min_bytes = json.at("min_bytes");
+  b.max_bytes = json.at("max_bytes");
+  b.factor = json.at("factor");
+  b.iterations = json.at("iterations");
+  b.warm_up = json.at("warm_up");
+  b.check = json.at("check");
+  if (!json.at("expected_gb_s").is_null()) b.expected_gb_s = json.at("expected_gb_s").get<double>();
+  b.tolerance = json.at("tolerance");
+  o.group_by = json.at("group_by");
+  o.directory = json.at("directory");
+  o.interface = json.at("interface");
+  o.timeout_s = json.at("timeout_s");
+  o.json = json.at("json");
+  return o;
+}
+
+int run_nccl_verb(const NcclVerbOptions& options, const MakeBackend& make_backend) {
+  const RankEnv ranks = read_rank_env();
+  RankStar star =
+      RankStar::join(ranks, {.directory = options.directory, .timeout_s = options.timeout_s});
+  const BackendSeat seat{.members = members_of(options.group_by, star.hosts(), star.rank()),
+                         .rank = star.rank(),
+                         .local_rank = ranks.local_rank,
+                         .address = address_for(options, ranks, star),
+                         .timeout_s = options.timeout_s};
+  const std::unique_ptr<CollectiveBackend> backend = make_backend(seat, star);
+  const auto rows = run_bench(options.bench, *backend, seat.members, star.rank());
+  // The slowest group may measure for minutes after the first is done.
+  star.set_timeout(600);
+  const BenchReport report = gather_bench(options.bench, options.group_by, *backend, rows, star);
+  if (star.rank() == 0) {
+    if (options.json) {
+      fmt::print("{}\n", bench_json(report).dump(2));
+    } else {
+      fmt::print("{}", bench_text(report));
+    }
+  }
+  star.barrier();
+  return static_cast<int>(any_bad(report.findings) ? ExitCode::kUnhealthy : ExitCode::kDone);
+}
+
+std::unique_ptr<CollectiveBackend> make_nccl_backend(const BackendSeat& seat, RankStar& star) {
+  NcclOptions options{.device = seat.local_rank, .world = static_cast<int>(seat.members.size())};
+  if (const auto name = env::get("MMPROBE_NCCL")) options.nccl_library = *name;
+  if (const auto name = env::get("MMPROBE_CUDART")) options.cudart_library = *name;
+  for (size_t i = 0; i < seat.members.size(); ++i)
+    if (seat.members[i] == seat.rank) options.rank = static_cast<int>(i);
+  auto backend = std::make_unique<NcclBackend>(options);
+  // Each group's first rank names it; all learn all names.
+  const auto ids = star.all_gather(options.rank == 0 ? backend->unique_id() : "");
+  backend->connect(ids[static_cast<size_t>(seat.members.front())]);
+  return backend;
+}
+
+}  // namespace mm::probe
