@@ -7,182 +7,19 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
-#include "lib/ckpt/diffusers_names.h"
-#include "lib/ckpt/dit_embedders.h"
 #include "lib/ckpt/find.h"
 #include "lib/ckpt/hf_index.h"
-#include "lib/ckpt/hf_names.h"
 #include "lib/ckpt/layout.h"
-#include "lib/ckpt/original_names.h"
 #include "lib/ckpt/peft.h"
 #include "lib/ckpt/piece_reader.h"
-#include "lib/ckpt/text_encoder_names.h"
+#include "lib/ckpt/weight_source_parts.h"
 
 namespace fs = std::filesystem;
 
 namespace mm::ckpt {
 namespace {
 
-constexpr uint64_t kMaxConfigBytes = 16 << 20;
-constexpr uint64_t kMaxSideBytes = 256 << 20;
 constexpr std::array<std::string_view, 2> kNotWeights = {"optimizer.", "ema."};
-
-Json read_config(const fs::path& path) {
-  Json config = parse_json(read_file(path, kMaxConfigBytes), path.string(), {.max_depth = 32});
-  if (!config.is_object()) throw DataError("{}: expected a JSON object", path.string());
-  return config;
-}
-
-std::string model_type_of(const Json& config) {
-  const auto type = config.find("model_type");
-  return type != config.end() && type->is_string() ? type->get<std::string>() : "";
-}
-
-bool is_tied(const Json& config) {
-  const Json text = config.value("text_config", Json::object());
-  const auto flag = [](const Json& from) {
-    const auto at = from.find("tie_word_embeddings");
-    return at != from.end() && at->is_boolean() && at->get<bool>();
-  };
-  return flag(text) || (!text.contains("tie_word_embeddings") && flag(config));
-}
-
-/// Settings that belong to the model but hold no weights.
-std::vector<fs::path> side_files_of(const fs::path& directory) {
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    const std::string extension = entry.path().extension().string();
-    const bool settings = extension == ".json" || extension == ".model" || extension == ".txt" ||
-                          extension == ".jinja" || extension == ".tiktoken";
-    if (!settings || name == "config.json" || name.ends_with(".index.json")) continue;
-    if (entry.is_regular_file() && entry.file_size() <= kMaxSideBytes)
-      found.push_back(entry.path());
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
-std::vector<std::byte> bytes_of(const TensorSource& tensor) {
-  std::vector<std::byte> bytes;
-  tensor.stream([&](std::span<const std::byte> part) {
-    bytes.insert(bytes.end(), part.begin(), part.end());
-  });
-  return bytes;
-}
-
-/// C47: `copy` is the same tensor as `kept`; a copy that differs means that one of them is wrong.
-void drop_copy(WeightSource& source, std::string_view copy, std::string_view kept,
-               const std::string& origin) {
-  const auto ends_with = [&](std::string_view tail) {
-    return std::ranges::find_if(source.tensors,
-                                [&](const TensorSource& t) { return t.name.ends_with(tail); });
-  };
-  const auto second = ends_with(copy), first = ends_with(kept);
-  if (second == source.tensors.end() || first == source.tensors.end()) return;
-  if (second->dtype != first->dtype || second->shape != first->shape ||
-      bytes_of(*second) != bytes_of(*first)) {
-    throw DataError(
-        "{}: embeddings are tied, but {} and {} differ; set tie_word_embeddings to "
-        "false, or remove the wrong one",
-        origin, second->name, first->name);
-  }
-  source.notes.push_back(second->name + " dropped: equal to the tied embedding table");
-  source.tensors.erase(second);
-}
-
-void sort_and_check(WeightSource& source, const std::string& origin) {
-  std::ranges::sort(source.tensors, {}, &TensorSource::name);
-  const auto twice =
-      std::ranges::adjacent_find(source.tensors, std::ranges::equal_to{}, &TensorSource::name);
-  if (twice != source.tensors.end())
-    throw DataError("{}: two tensors are called {} once spellings are evened out", origin,
-                    twice->name);
-  if (model_type_of(source.config) == "t5") {
-    drop_copy(source, kT5TableCopy, kT5Table, origin);
-  } else if (is_tied(source.config)) {
-    drop_copy(source, "lm_head.weight", "embed_tokens.weight", origin);
-  }
-}
-
-TensorSource stream_of(const std::string& name, const HfTensor& tensor) {
-  return {.name = name,
-          .dtype = tensor.entry->dtype,
-          .shape = tensor.entry->shape,
-          .stream = [file = tensor.file, entry = tensor.entry](const ByteSink& sink) {
-            stream_entry(*file, *entry, sink);
-          }};
-}
-
-/// The published name of a tensor of the model that `config` describes; nothing: to be dropped.
-std::optional<std::string> name_of(const Json& config, std::string_view stored) {
-  if (diffusers_class(config) == "AutoencoderKL") return published_vae_name(stored);
-  const std::string type = model_type_of(config);
-  const auto name = published_name(type, stored);
-  return name ? published_text_encoder_name(type, *name) : std::nullopt;
-}
-
-/// Older files hold the linear layers of a VAE's attention as 1x1 convolutions.
-void flatten_attention(TensorSource& tensor) {
-  const std::vector<uint64_t>& shape = tensor.shape;
-  if (shape.size() == 4 && shape[2] == 1 && shape[3] == 1 &&
-      tensor.name.find(".mid_block.attentions.") != std::string::npos)
-    tensor.shape.resize(2);
-}
-
-void add_tensors(WeightSource& source, const HfWeights& weights) {
-  const bool vae = diffusers_class(source.config) == "AutoencoderKL";
-  for (const auto& [stored, tensor] : weights.tensors()) {
-    const auto name = name_of(source.config, stored);
-    if (!name) {
-      source.notes.push_back(stored + " dropped: computed, or of another task's head");
-      continue;
-    }
-    source.tensors.push_back(stream_of(*name, tensor));
-    if (vae) flatten_attention(source.tensors.back());
-  }
-}
-
-WeightSource from_hugging_face(const fs::path& directory) {
-  if (!fs::exists(directory / "config.json") && fs::exists(directory / "adapter_config.json"))
-    throw DataError("{}: an adapter without its model; use mmckpt merge BASE {} OUT",
-                    directory.string(), directory.string());
-  const auto weights = std::make_shared<HfWeights>(HfWeights::open(directory));
-  WeightSource source{.config = read_config(directory / "config.json"),
-                      .side_files = side_files_of(directory),
-                      .notes = weights->notes(),
-                      .open_files = {weights}};
-  add_tensors(source, *weights);
-  sort_and_check(source, directory.string());
-  drop_repeated_embedders(source);
-  return source;
-}
-
-/// A checkpoint of the papers' own code, one file.
-WeightSource from_original(const fs::path& path, const fs::path& config) {
-  const auto file = std::make_shared<SafetensorsFile>(SafetensorsFile::open(path));
-  WeightSource source{.open_files = {file}};
-  for (const TensorEntry& entry : file->tensors())
-    source.tensors.push_back(stream_of(entry.name, {file.get(), &entry}));
-  const auto family = original_family(source.tensors);
-  if (!family) {
-    throw DataError(
-        "{}: a lone safetensors file does not say which model it is; expected an original DiT, "
-        "PixArt or SD3 checkpoint, a directory with config.json beside it, or one of our "
-        "checkpoints",
-        path.string());
-  }
-  const int64_t grid = original_grid(source.tensors);
-  source.tensors = to_diffusers(std::move(source.tensors), *family, path.string(), source.notes);
-  source.config = config.empty() ? implied_config(source.tensors, *family, grid, path.string())
-                                 : read_config(config);
-  if (diffusers_class(source.config) != diffusers_class(*family))
-    throw DataError("{}: holds a {}, {} describes a {}", path.string(), diffusers_class(*family),
-                    config.string(), diffusers_class(source.config));
-  settle_config(source.config, source.tensors, *family);
-  sort_and_check(source, path.string());
-  return source;
-}
 
 /// What mmtrain's resume contract says of adapters, vocabulary and training.
 void read_contract(WeightSource& source, const Json& state) {
