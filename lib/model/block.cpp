@@ -58,7 +58,7 @@ std::vector<bool> params_in_use(const Model& model) {
     for (const Step& step : block.steps) {
       const auto* segment = std::get_if<Segment>(&step);
       if (segment == nullptr) continue;
-      for (ParamId id : segment->params) used[id] = true;
+      for (ParamId id : segment->params) used[id] = !model.params[id].fixed;
     }
   }
   return used;

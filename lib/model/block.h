@@ -35,7 +35,16 @@ inline constexpr std::array kAllParts{Part::kVision,      Part::kProjector,   Pa
 inline constexpr size_t kPartCount = kAllParts.size();
 const char* part_name(Part part);
 
-enum class Init { kNormal, kZeros, kOnes, kXavierUniform, kFanInUniform };
+/// How a parameter begins (lib/model/initial_draw.h).
+enum class Init {
+  kNormal,
+  kZeros,
+  kOnes,
+  kXavierUniform,
+  kFanInUniform,
+  kXavierMatrix,  ///< Xavier of the parameter as a matrix [first dimension, all others]
+  kSincosGrid,    ///< fixed positions of a square grid (lib/model/position_table.h)
+};
 
 /// A parameter as its block declares it.
 struct ParamSpec {
@@ -44,8 +53,9 @@ struct ParamSpec {
   Part part = Part::kLanguage;
   bool decay = false;  ///< weight decay applies (two or more dimensions)
   Init init = Init::kNormal;
-  double init_std = 0.02;  ///< for kNormal
+  double init_std = 0.02;  ///< of kNormal; of kSincosGrid: distance of neighbours on the grid
   int split_dim = -1;      ///< dimension that the tensor axis splits, -1: whole
+  bool fixed = false;      ///< read but never trained: position tables that lie in the files
 };
 
 /// A low-rank addition to the weight W [out, in] of a linear layer (lib/model/lora.h): the layer
@@ -149,8 +159,9 @@ struct Model {
 /// cost no backward.
 std::vector<bool> slots_needing_grad(const Model& model, const std::vector<bool>& trainable);
 
-/// One flag per parameter: whether some segment reads it. The others (ViT layers behind the feature
-/// layer) are kept and saved, get no gradient, and the optimizer leaves them alone, decay included.
+/// One flag per parameter: whether some segment reads it and it is not fixed. The others (ViT
+/// layers behind the feature layer) are kept and saved, get no gradient, and the optimizer leaves
+/// them alone, decay included.
 std::vector<bool> params_in_use(const Model& model);
 
 /// Row of the slot or parameter of this name. Throws InternalError if there is none.

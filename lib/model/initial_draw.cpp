@@ -7,6 +7,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/thread_pool.h"
+#include "lib/model/position_table.h"
 
 namespace mm::model {
 namespace {
@@ -21,12 +22,22 @@ double xavier_bound(const ParamSpec& spec) {
   return std::sqrt(6.0 / static_cast<double>((spec.shape[0] + spec.shape[1]) * receptive));
 }
 
-double fan_in_bound(const ParamSpec& spec) {
+/// Product of all dimensions but the first.
+double matrix_columns(const ParamSpec& spec) {
   MM_CHECK(spec.shape.size() >= 2, "{}: fan-in initialisation needs two dimensions, it has {}",
            spec.name, spec.shape.size());
   double inputs = 1;
   for (size_t d = 1; d < spec.shape.size(); ++d) inputs *= static_cast<double>(spec.shape[d]);
-  return 1 / std::sqrt(inputs);
+  return inputs;
+}
+
+int64_t square_side(const ParamSpec& spec) {
+  MM_CHECK(spec.shape.size() == 3 && spec.shape[0] == 1, "{}: a grid of positions is [1, n, width]",
+           spec.name);
+  const auto side = std::llround(std::sqrt(static_cast<double>(spec.shape[1])));
+  MM_CHECK(side * side == spec.shape[1], "{}: {} positions are no square", spec.name,
+           spec.shape[1]);
+  return side;
 }
 
 /// out[i] = value(i) for all i, in chunks on all cores.
@@ -54,7 +65,10 @@ void fill_tensor(const at::Tensor& out, const Value& value) {
 InitialDraw::InitialDraw(const ParamSpec& spec, uint64_t seed)
     : spec_(spec), stream_(Philox(seed, "init").child(spec.name)) {
   if (spec.init == Init::kXavierUniform) bound_ = xavier_bound(spec);
-  if (spec.init == Init::kFanInUniform) bound_ = fan_in_bound(spec);
+  if (spec.init == Init::kFanInUniform) bound_ = 1 / std::sqrt(matrix_columns(spec));
+  if (spec.init == Init::kXavierMatrix)
+    bound_ = std::sqrt(6.0 / (static_cast<double>(spec.shape[0]) + matrix_columns(spec)));
+  if (spec.init == Init::kSincosGrid) grid_side_ = square_side(spec);
 }
 
 double InitialDraw::at(int64_t element) const {
@@ -66,7 +80,14 @@ double InitialDraw::at(int64_t element) const {
       return 0.0;
     case Init::kOnes:
       return 1.0;
+    case Init::kSincosGrid: {
+      const int64_t width = spec_.shape[2], place = element / width;
+      return sincos_position(width, element % width,
+                             static_cast<double>(place % grid_side_) * spec_.init_std,
+                             static_cast<double>(place / grid_side_) * spec_.init_std);
+    }
     case Init::kXavierUniform:
+    case Init::kXavierMatrix:
     case Init::kFanInUniform:
       return bound_ * (2.0 * stream_.uniform(index) - 1.0);
   }

@@ -17,10 +17,14 @@ namespace mm::model {
 ///   `in` multiplies both fans
 ///   kFanInUniform   U(-a, a), a = 1 / sqrt(fan_in): the default of linear layers in torch, and of
 ///   the first matrix of a low-rank pair
+///   kXavierMatrix   the same with fan_in = all dimensions but the first, fan_out = the first
+///   kSincosGrid     element [0, row * side + column, channel] of the sines and cosines of
+///   lib/model/position_table.h at (column, row) * init_std; shape [1, side * side, width]
 ///   kZeros, kOnes
 class InitialDraw {
  public:
-  /// Throws InternalError for kXavierUniform and kFanInUniform with fewer than two dimensions.
+  /// Throws InternalError for uniform draws with fewer than two dimensions and for a grid that is
+  /// not square.
   InitialDraw(const ParamSpec& spec, uint64_t seed);
 
   /// `element`: row-major index into the full tensor. Thread-safe.
@@ -38,7 +42,8 @@ class InitialDraw {
  private:
   const ParamSpec& spec_;
   Philox stream_;
-  double bound_ = 0;  ///< a of the uniform draws
+  double bound_ = 0;       ///< a of the uniform draws
+  int64_t grid_side_ = 0;  ///< of kSincosGrid
 };
 
 }  // namespace mm::model

@@ -17,12 +17,16 @@ struct Precision {
       at::kFloat;  ///< of master weights, gradients and moments: fp32 or float64
   at::ScalarType compute = at::kFloat;  ///< of what forward and backward read
   /// Where parts differ from `compute`, by model::Part; Undefined: as `compute`.
-  std::array<at::ScalarType, model::kPartCount> part_compute = {
-      at::ScalarType::Undefined, at::ScalarType::Undefined, at::ScalarType::Undefined};
+  std::array<at::ScalarType, model::kPartCount> part_compute = no_differences();
 
   at::ScalarType compute_of(model::Part part) const {
     const at::ScalarType own = part_compute[static_cast<size_t>(part)];
     return own == at::ScalarType::Undefined ? compute : own;
+  }
+  static constexpr std::array<at::ScalarType, model::kPartCount> no_differences() {
+    std::array<at::ScalarType, model::kPartCount> types{};
+    types.fill(at::ScalarType::Undefined);
+    return types;
   }
 };
 
