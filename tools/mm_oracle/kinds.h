@@ -23,9 +23,14 @@ Report compare(const Kind& kind, Folder& folder);
 void check_llava(Folder& folder, Report& report);
 void check_vae(Folder& folder, Report& report);
 void check_text_encoders(Folder& folder, Report& report);
+void check_dit(Folder& folder, Report& report);
+void check_pixart(Folder& folder, Report& report);
+void check_sd3(Folder& folder, Report& report);
 void check_images(Folder& folder, Report& report);
 void check_metrics(Folder& folder, Report& report);
 void check_schedules(Folder& folder, Report& report);
+/// Its noise schedules, sampling steps and flows.
+void check_diffusion_schedules(Folder& folder, Report& report);
 void check_tokenizers(Folder& folder, Report& report);
 /// Needs the folder of tokenizers inside the folder or beside it.
 void check_conversations(Folder& folder, Report& report);

@@ -8,6 +8,7 @@
 #include "lib/model/llava.h"
 #include "lib/model/norms.h"
 #include "tools/mm_oracle/checks.h"
+#include "tools/mm_oracle/gradient_checks.h"
 #include "tools/mm_oracle/kinds.h"
 #include "tools/mm_oracle/llava_case.h"
 #include "tools/mm_oracle/llava_training.h"
@@ -16,8 +17,7 @@
 namespace mm::oracle {
 namespace {
 
-constexpr double kTensorTolerance = 1e-5, kElementTolerance = 2e-5, kLossTolerance = 2e-6,
-                 kGradientTolerance = 1e-4, kNullShare = 1e-6;
+constexpr double kTensorTolerance = 1e-5, kElementTolerance = 2e-5, kLossTolerance = 2e-6;
 
 void check_tensor(Report& report, const std::string& name, const at::Tensor& got,
                   const at::Tensor& want) {
@@ -106,52 +106,6 @@ void check_forward(Folder& folder, const LlavaCase& c, const model::SlotValues& 
                 "rel");
 }
 
-// Gradients of the mean loss, by parameter name.
-struct Gradients {
-  std::map<std::string, at::Tensor> by_name;
-  double total = 0;
-};
-
-Gradients gradients_of(const LlavaCase& c, const model::SimpleParams& params) {
-  Gradients out;
-  for (size_t i = 0; i < c.loaded.model.params.size(); ++i) {
-    const at::Tensor& g = params.grad(static_cast<int>(i));
-    if (!g.defined()) continue;
-    out.by_name[c.name(static_cast<int>(i))] = g;
-    out.total += std::pow(l2(g), 2);
-  }
-  out.total = std::sqrt(out.total);
-  return out;
-}
-
-void check_gradients(Folder& folder, const Gradients& got, const std::set<std::string>& null_params,
-                     Report& report) {
-  const Json norms = folder.take("gradients/l2");
-  std::set<std::string> names, expected;
-  for (const auto& [name, norm] : norms.items()) expected.insert(name);
-  for (const auto& [name, g] : got.by_name) names.insert(name);
-  check_names(report, "gradients/l2", names, expected);
-  for (const auto& [name, g] : got.by_name) {
-    const bool null = null_params.contains(name);
-    if (null)
-      report.number("gradients/l2/" + name + " (null)", l2(g) / got.total, kNullShare, "of total");
-    if (null || !norms.contains(name)) continue;
-    report.number("gradients/l2/" + name, relative_error(l2(g), norms.at(name).get<double>()),
-                  kGradientTolerance, "rel");
-  }
-  report.number("gradients/total_l2",
-                relative_error(got.total, folder.number("gradients/total_l2")), kGradientTolerance,
-                "rel");
-  for (const std::string& key : folder.tensor_names("grad/")) {
-    const at::Tensor want = folder.tensor(key);
-    const auto it = got.by_name.find(key.substr(5));
-    if (null_params.contains(key.substr(5))) continue;
-    const double error = it == got.by_name.end() ? std::numeric_limits<double>::infinity()
-                                                 : relative_error(it->second, want);
-    report.number(key, error, kGradientTolerance, "rel");
-  }
-}
-
 void check_declarations(Folder& folder, const LlavaCase& c, Report& report) {
   std::set<std::string> no_decay, unused;
   const auto used = model::params_in_use(c.loaded.model);
@@ -172,7 +126,7 @@ double check_step(Folder& folder, const LlavaCase& c, const std::set<std::string
   const double loss = slots[c.loaded.model.loss_slot].item<double>() / c.targets;
   if (c.dtype != at::kFloat) return loss;
   check_forward(folder, c, slots, report);
-  check_gradients(folder, gradients_of(c, params), null_params, report);
+  check_gradients(folder, {}, gradients_of(c.loaded.model, params), null_params, report);
   return loss;
 }
 

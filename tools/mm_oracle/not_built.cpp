@@ -11,14 +11,7 @@ struct Entry {
 };
 
 constexpr Entry kNotBuilt[] = {
-    {"dit", "*"},
-    {"pixart", "*"},
-    {"sd3", "*"},
     {"moe", "*"},
-    {"schedules", "noise/*"},
-    {"schedules", "zero_terminal_snr_rescale/*"},
-    {"schedules", "sampling_steps/*"},
-    {"schedules", "flow/*"},
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ double error_of(double got, double want, double base) {
 }  // namespace
 
 void check_schedules(Folder& folder, Report& report) {
+  check_diffusion_schedules(folder, report);
   folder.set_aside({"lr/largest_difference_to_library_up_to_step_1000",
                     "lr/largest_difference_to_library_after_step_1000"});
   optim::Schedule common;
