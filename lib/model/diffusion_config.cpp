@@ -13,12 +13,13 @@ struct FamilyName {
   DiffusionFamily family;
   const char* name;
   const char* class_name;
-  int64_t time_divisor;  ///< what diffusers' class does
+  int64_t time_divisor;  ///< what diffusers' class does; also below
+  bool mask_captions;
 };
 constexpr std::array kFamilies{
-    FamilyName{DiffusionFamily::kDit, "dit", "DiTTransformer2DModel", 127},
-    FamilyName{DiffusionFamily::kPixart, "pixart", "PixArtTransformer2DModel", 128},
-    FamilyName{DiffusionFamily::kSd3, "sd3", "SD3Transformer2DModel", 128}};
+    FamilyName{DiffusionFamily::kDit, "dit", "DiTTransformer2DModel", 127, true},
+    FamilyName{DiffusionFamily::kPixart, "pixart", "PixArtTransformer2DModel", 128, true},
+    FamilyName{DiffusionFamily::kSd3, "sd3", "SD3Transformer2DModel", 128, false}};
 
 const FamilyName& row_of(DiffusionFamily family) {
   return *std::ranges::find(kFamilies, family, &FamilyName::family);
@@ -32,6 +33,28 @@ bool reads_learned_sigma(const Section& s, int64_t in_channels) {
                     2 * in_channels);
   }
   return out == 2 * in_channels;
+}
+
+// What all three classes have, with their defaults.
+DiffusionConfig read_sizes(const Section& s, const FamilyName& row) {
+  const bool sd3 = row.family == DiffusionFamily::kSd3;
+  DiffusionConfig c{.family = row.family};
+  c.heads = s.integer("num_attention_heads", sd3 ? 18 : 16);
+  c.head_size = s.integer("attention_head_dim", sd3 ? 64 : 72);
+  c.layers = s.integer("num_layers", sd3 ? 18 : 28);
+  c.in_channels = s.integer("in_channels", sd3 ? 16 : 4);
+  c.learned_sigma = reads_learned_sigma(s, c.in_channels);
+  c.sample_size =
+      s.integer("sample_size", sd3 || row.family == DiffusionFamily::kPixart ? 128 : 32);
+  c.patch = s.integer("patch_size", 2);
+  c.time_divisor = s.integer("time_embedding_divisor", row.time_divisor);
+  c.mask_captions = s.boolean("mask_captions", row.mask_captions);
+  if (!sd3) {
+    s.require("activation_fn", "gelu-approximate", "gelu-approximate");
+    if (!s.boolean("attention_bias", true) || s.boolean("norm_elementwise_affine", false))
+      throw DataError("{}: expected attention with biases and norms without weights", s.where);
+  }
+  return c;
 }
 
 void read_dit(const Section& s, DiffusionConfig& c) {
@@ -65,7 +88,6 @@ void read_sd3(const Section& s, DiffusionConfig& c) {
   c.dual_layers = s.integers("dual_attention_layers", {}, 0);
   c.qk_norm = s.word("qk_norm", "") == "rms_norm";
   if (s.has("qk_norm")) s.require("qk_norm", "", "rms_norm");
-  c.mask_captions = false;
   c.caption_tokens = s.integer("caption_tokens", 333);
   const int64_t projected = s.integer("caption_projection_dim", c.hidden());
   if (projected != c.hidden()) {
@@ -84,6 +106,7 @@ void write_sizes(const DiffusionConfig& c, Json& json) {
   json["sample_size"] = c.sample_size;
   if (c.time_divisor != row_of(c.family).time_divisor)
     json["time_embedding_divisor"] = c.time_divisor;
+  if (c.mask_captions != row_of(c.family).mask_captions) json["mask_captions"] = c.mask_captions;
 }
 
 void write_pixart(const DiffusionConfig& c, Json& json) {
@@ -134,25 +157,10 @@ DiffusionConfig diffusion_config_from_json(const Json& json, const std::string& 
         "SD3Transformer2DModel",
         origin, name);
   }
-  const bool sd3 = row->family == DiffusionFamily::kSd3;
-  DiffusionConfig c{.family = row->family};
-  c.heads = s.integer("num_attention_heads", sd3 ? 18 : 16);
-  c.head_size = s.integer("attention_head_dim", sd3 ? 64 : 72);
-  c.layers = s.integer("num_layers", sd3 ? 18 : 28);
-  c.in_channels = s.integer("in_channels", sd3 ? 16 : 4);
-  c.learned_sigma = reads_learned_sigma(s, c.in_channels);
-  c.sample_size =
-      s.integer("sample_size", sd3 || row->family == DiffusionFamily::kPixart ? 128 : 32);
-  c.patch = s.integer("patch_size", 2);
-  c.time_divisor = s.integer("time_embedding_divisor", row->time_divisor);
-  if (!sd3) {
-    s.require("activation_fn", "gelu-approximate", "gelu-approximate");
-    if (!s.boolean("attention_bias", true) || s.boolean("norm_elementwise_affine", false))
-      throw DataError("{}: expected attention with biases and norms without weights", origin);
-  }
+  DiffusionConfig c = read_sizes(s, *row);
   if (row->family == DiffusionFamily::kDit) read_dit(s, c);
   if (row->family == DiffusionFamily::kPixart) read_pixart(s, c);
-  if (sd3) read_sd3(s, c);
+  if (row->family == DiffusionFamily::kSd3) read_sd3(s, c);
   check_config(c, origin);
   return c;
 }

@@ -69,7 +69,8 @@ struct DiffusionConfig {
 
 /// Reads diffusers' config.json of DiTTransformer2DModel, PixArtTransformer2DModel or
 /// SD3Transformer2DModel, with the keys that we add ("time_embedding_divisor", "null_caption",
-/// "caption_tokens", "caption_encoder"). Throws DataError naming `origin` and the key.
+/// "caption_tokens", "caption_encoder", "mask_captions", "own_embedders"). Throws DataError naming
+/// `origin` and the key.
 DiffusionConfig diffusion_config_from_json(const Json& json, const std::string& origin);
 DiffusionConfig read_diffusion_config(const std::filesystem::path& config_json);
 /// Whether this is the config.json of one of the three classes.

@@ -56,9 +56,11 @@ TEST_CASE("configurations written and read again are the same") {
     CHECK(to_json(diffusion_config_from_json(json, "here")) == json);
     config.time_divisor = 127;
     config.layers = 3;
+    config.mask_captions = !config.mask_captions;
     const DiffusionConfig again = diffusion_config_from_json(to_json(config), "here");
     CHECK(again.time_divisor == 127);
     CHECK(again.layers == 3);
+    CHECK(again.mask_captions == config.mask_captions);
     CHECK(again.text == config.text);
     CHECK(again.caption_tokens == (config.takes_captions() ? config.caption_tokens : 120));
     CHECK(again.dual_layers == config.dual_layers);
