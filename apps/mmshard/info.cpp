@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "apps/mmshard/verbs.h"
 #include "lib/base/exit_code.h"
+#include "lib/data/bucketing.h"
 #include "lib/data/dataset_info.h"
 #include "lib/data/duplicates.h"
 #include "lib/text/chat_template.h"
@@ -22,12 +24,43 @@ struct Flags {
   bool json = false;
 };
 
+void print_buckets(const DatasetManifest& m, const std::string& origin) {
+  const Bucketing bucketing = bucketing_from_json(m.bucketing, origin);
+  fmt::print(", by {} with {}, stored {}\nbuckets    {}\n", m.pictures.geometry, m.pictures.filter,
+             m.pictures.storage, bucketing_line(bucketing));
+  for (size_t i = 0; i < std::min(m.pictures.buckets.size(), bucketing.pictures.size()); ++i) {
+    const BucketShape& shape = m.pictures.buckets[i];
+    fmt::print("  {:>11} {:>10} pictures\n", fmt::format("{}x{}", shape.width, shape.height),
+               bucketing.pictures[i]);
+  }
+}
+
+/// Templates and labels stand for texts that are trained on; captions for what a text encoder gets.
+void print_text(const DatasetManifest& m) {
+  if (m.tokenizer.kind == "labels") {
+    fmt::print("text       {} classes\n", m.tokenizer.vocab_size);
+  } else if (!m.bucketing.is_null()) {
+    fmt::print("text       captions without a template, at most {} tokens, {} of {} ids\n",
+               m.max_length, m.tokenizer.kind, m.tokenizer.vocab_size);
+  } else {
+    fmt::print("text       template {}, at most {} tokens, {} of {} ids\n",
+               mm::text::find_template(m.chat_template)
+                   .value_or(mm::text::ChatTemplate{.name = m.chat_template})
+                   .name,
+               m.max_length, m.tokenizer.kind, m.tokenizer.vocab_size);
+  }
+}
+
 void print(const DatasetInfo& info) {
   const DatasetManifest& m = info.manifest;
+  const bool bucketed = !m.bucketing.is_null();
   fmt::print("{} ({})\n", info.directory, info.fingerprint);
   fmt::print("samples    {} ({} text only), {} bad, {} skipped\n", m.counts.samples,
              info.text_only_samples, m.counts.bad, m.counts.skipped);
-  fmt::print("tokens     {}, {} trained on; per sample", m.counts.tokens, m.counts.targets);
+  if (bucketed)
+    fmt::print("tokens     {} of captions; per sample", m.counts.tokens);
+  else
+    fmt::print("tokens     {}, {} trained on; per sample", m.counts.tokens, m.counts.targets);
   for (size_t i = 0; i < kPercentiles.size(); ++i)
     fmt::print(" p{} {}", kPercentiles[i], info.token_percentiles[i]);
   fmt::print("\npictures   {}", m.counts.images);
@@ -35,11 +68,11 @@ void print(const DatasetInfo& info) {
     fmt::print(", {}x{} by {} with {}, stored {}, {} tokens each", m.pictures.side, m.pictures.side,
                m.pictures.geometry, m.pictures.filter, m.pictures.storage, m.pictures.patches);
   }
-  fmt::print("\ntext       template {}, at most {} tokens, {} of {} ids\n",
-             mm::text::find_template(m.chat_template)
-                 .value_or(mm::text::ChatTemplate{.name = m.chat_template})
-                 .name,
-             m.max_length, m.tokenizer.kind, m.tokenizer.vocab_size);
+  if (bucketed)
+    print_buckets(m, info.directory);
+  else
+    fmt::print("\n");
+  print_text(m);
   fmt::print("shards     {}, {:.1f} MiB\n", m.shards.size(),
              static_cast<double>(info.shard_bytes) / (1 << 20));
   if (const auto line = duplicates_line(m.duplicates, info.directory); !line.empty())

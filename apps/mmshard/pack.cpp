@@ -30,6 +30,7 @@ constexpr const char* kExamples =
   webdataset    tar, .tar.gz, .tar.zst; also as a pattern: 'data/{00000..00031}.tar'
   csv, tsv      a table with a header line
   parquet       tables of Hugging Face data sets (scripts/fetch-arrow.sh)
+  idx           NAME-images-idx3-ubyte with NAME-labels-idx1-ubyte beside it, .gz too (Fashion-MNIST)
   mixture       a TOML file of [[source]] with path and weight, or --source PATH --weight W twice or more
 Bad samples are listed in DIR/ledger.jsonl; more than --bad-limit of them is an error (65). Killed and started again
 with the same options, pack goes on where it was; a finished DIR is left as it is. Tasks of one job (srun, or RANK and
@@ -39,6 +40,8 @@ Examples:
   mmshard pack photos/ --out sets/photos --tokenizer tokenizer.model --image-side 224 --patch 16 --caption-lines first
   mmshard pack --source llava.json --weight 3 --source 'web/{000..099}.tar' --weight 1 --out sets/mix --tokenizer tokenizer.model
   mmshard pack llava.json --out sets/llava --tokenizer tokenizer.model --image-root coco/ --template vicuna_v1 --storage jpeg
+  mmshard pack photos/ --out sets/dit --tokenizer t5.json --max-length 120 --geometry buckets --buckets pixart-512,pixart-1024
+  mmshard pack train-images-idx3-ubyte.gz --out sets/fashion --labels label --geometry buckets --buckets 28x28
   srun -n 8 mmshard pack llava.json --out /store/llava --tokenizer tokenizer.model)";
 
 struct Flags {
@@ -225,10 +228,11 @@ void print(const PackResult& result, const Flags& flags) {
     return;
   }
   if (result.was_there) fmt::print("{} is there already, packed with the same options\n", out);
-  fmt::print(
-      "{}: {} samples, {} pictures, {} tokens ({} trained on), {} shards; {} bad, {} skipped\n",
-      out, n.samples, n.images, n.tokens, n.targets, result.manifest.shards.size(), n.bad,
-      n.skipped);
+  const std::string trained =
+      result.manifest.bucketing.is_null() ? fmt::format(" ({} trained on)", n.targets) : "";
+  fmt::print("{}: {} samples, {} pictures, {} tokens{}, {} shards; {} bad, {} skipped\n", out,
+             n.samples, n.images, n.tokens, trained, result.manifest.shards.size(), n.bad,
+             n.skipped);
   if (!result.manifest.bucketing.is_null())
     fmt::print("  {}\n", bucketing_line(bucketing_from_json(result.manifest.bucketing, out)));
   if (const auto line = duplicates_line(result.manifest.duplicates, out); !line.empty())

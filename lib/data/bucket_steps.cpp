@@ -1,30 +1,17 @@
 #include "lib/data/bucket_steps.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "lib/base/error.h"
 #include "lib/data/bucket_leftovers.h"
+#include "lib/data/bucket_levels.h"
 
 namespace mm::data {
 namespace {
 
-/// How far the batches of a level lie apart at most, as a share of the largest.
-constexpr double kLevelWidth = 0.009;
 /// Sum of what a step's slots lack, a slot, at most: below 1 - 1 / kPixelBalance for rounding.
 constexpr double kShortage = 0.0099;
-/// Pictures of one kin differ in pixels at most by this, so that attention costs them alike.
-constexpr double kKin = 1.5;
-/// More buckets than this are put into levels by their full batches alone.
-constexpr size_t kMostSearched = 128;
-
-/// Buckets whose batches agree.
-struct Level {
-  std::vector<uint32_t> buckets;
-  int64_t most = 0, least = 0;  ///< pixels of its batches
-};
-
 /// Full batches of smaller levels that wait for a step.
 struct Waiting {
   uint32_t bucket = 0;
@@ -46,9 +33,9 @@ class StepMaker {
   }
 
   BucketSteps make() {
-    for (const std::vector<uint32_t>& kin : kinships()) {
+    for (const std::vector<uint32_t>& kin : bucket_kins(buckets_)) {
       waiting_.clear();
-      for (const Level& level : levels_of(kin)) fill_level(level);
+      for (const BucketLevel& level : bucket_levels(buckets_, kin, steps_.batch)) fill_level(level);
       finish(kin);
     }
     return std::move(steps_);
@@ -58,83 +45,8 @@ class StepMaker {
   int64_t pixels(uint32_t b) const { return buckets_[b].shape.pixels(); }
   int64_t batch_pixels(uint32_t b) const { return pixels(b) * steps_.batch[b]; }
 
-  /// Buckets that have pictures, in groups of like picture size, smallest first.
-  std::vector<std::vector<uint32_t>> kinships() const {
-    std::vector<uint32_t> order;
-    for (uint32_t b = 0; b < buckets_.size(); ++b)
-      if (buckets_[b].pictures > 0) order.push_back(b);
-    std::ranges::stable_sort(order, {}, [&](uint32_t b) { return pixels(b); });
-    std::vector<std::vector<uint32_t>> kinships;
-    for (const uint32_t b : order) {
-      const bool kin = !kinships.empty() &&
-                       static_cast<double>(pixels(b)) <= kKin * pixels(kinships.back().front());
-      if (!kin) kinships.emplace_back();
-      kinships.back().push_back(b);
-    }
-    return kinships;
-  }
-
-  /// Pictures of a batch of `b` at a level of `most` pixels; 0 if it does not get near enough.
-  uint32_t batch_at(uint32_t b, int64_t most) const {
-    const int64_t batch = std::min<int64_t>(steps_.batch[b], most / pixels(b));
-    const bool near = static_cast<double>(batch * pixels(b)) >= (1 - kLevelWidth) * most;
-    return near ? static_cast<uint32_t>(batch) : 0;
-  }
-
-  /// Pixels a level may have: those of the full batches, and of batches up to a tenth smaller.
-  std::vector<int64_t> candidates(std::span<const uint32_t> open) const {
-    std::vector<int64_t> all;
-    for (const uint32_t b : open) {
-      const uint32_t full = steps_.batch[b];
-      const uint32_t least = open.size() > kMostSearched ? full : full - full / 10;
-      for (uint32_t batch = full; batch >= least; --batch) all.push_back(batch * pixels(b));
-    }
-    std::ranges::sort(all, std::greater<>());
-    if (open.size() > kMostSearched) all.resize(1);
-    return all;
-  }
-
-  /// Cuts a kinship into levels, one after the other that which most pixels belong to; sets their
-  /// batches. Smallest level first.
-  std::vector<Level> levels_of(std::vector<uint32_t> open) {
-    std::vector<Level> levels;
-    while (!open.empty()) {
-      int64_t best = 0;
-      double best_weight = -1;
-      for (const int64_t most : candidates(open)) {
-        double weight = 0;
-        for (const uint32_t b : open) {
-          if (batch_at(b, most) > 0)
-            weight += static_cast<double>(buckets_[b].pictures) * pixels(b);
-        }
-        if (weight > best_weight) std::tie(best_weight, best) = std::pair(weight, most);
-      }
-      levels.push_back(take_level(open, best));
-    }
-    std::ranges::stable_sort(levels, {}, &Level::most);
-    return levels;
-  }
-
-  Level take_level(std::vector<uint32_t>& open, int64_t most) {
-    Level level{.least = most};
-    std::vector<uint32_t> others;
-    for (const uint32_t b : open) {
-      const uint32_t batch = batch_at(b, most);
-      if (batch == 0) {
-        others.push_back(b);
-        continue;
-      }
-      steps_.batch[b] = batch;
-      level.buckets.push_back(b);
-      level.most = std::max(level.most, batch_pixels(b));
-      level.least = std::min(level.least, batch_pixels(b));
-    }
-    open = std::move(others);
-    return level;
-  }
-
   /// The full steps of a level, with guests: waiting batches of smaller ones.
-  void fill_level(const Level& level) {
+  void fill_level(const BucketLevel& level) {
     uint64_t own = 0;
     for (const uint32_t b : level.buckets) own += left_[b] / steps_.batch[b];
     const double width = 1 - static_cast<double>(level.least) / static_cast<double>(level.most);
@@ -155,7 +67,7 @@ class StepMaker {
   }
 
   /// Guests of each of `steps` steps, the largest batches first, in turn.
-  std::vector<std::vector<BucketSlot>> seat(const Level& level, uint64_t steps,
+  std::vector<std::vector<BucketSlot>> seat(const BucketLevel& level, uint64_t steps,
                                             double spare) const {
     std::vector<std::vector<BucketSlot>> at(steps);
     std::vector<double> lacking(steps, 0);
@@ -173,7 +85,7 @@ class StepMaker {
   }
 
   /// Appends the steps: guests, then own batches, from the buckets with most of them.
-  void put_steps(const Level& level, std::span<const std::vector<BucketSlot>> invited) {
+  void put_steps(const BucketLevel& level, std::span<const std::vector<BucketSlot>> invited) {
     uint64_t needed = invited.size() * steps_.per_step;
     for (const auto& at : invited) {
       needed -= at.size();
@@ -198,7 +110,7 @@ class StepMaker {
   }
 
   /// `count` full batches of the level's buckets; what stays over comes from those with most.
-  std::vector<BucketSlot> draw(const Level& level, uint64_t count) {
+  std::vector<BucketSlot> draw(const BucketLevel& level, uint64_t count) {
     std::vector<std::pair<uint64_t, uint32_t>> have;
     uint64_t over = 0;
     for (const uint32_t b : level.buckets) {
@@ -222,7 +134,7 @@ class StepMaker {
     return slots;
   }
 
-  void wait(const Level& level) {
+  void wait(const BucketLevel& level) {
     for (const uint32_t b : level.buckets) {
       const uint64_t batches = left_[b] / steps_.batch[b];
       if (batches > 0) waiting_.push_back({b, batches, batch_pixels(b)});

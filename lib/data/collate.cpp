@@ -145,6 +145,12 @@ void add_weights(const Pack& pack, const std::vector<BadRead>& bad, MicroBatch& 
                                       pack.samples.begin())] = 0;
 }
 
+/// Of a bucketed set, the layout that this one picture would be a set of.
+PictureLayout layout_of(const Sample& sample, const PictureLayout& layout) {
+  if (!layout.bucketed) return layout;
+  return {.height = sample.grids.front().height, .width = sample.grids.front().width};
+}
+
 /// Bytes of the pack's pictures where they are known before.
 size_t planned_bytes(const Pack& pack, const PictureLayout& layout) {
   if (layout.bucketed) return size_t{3} * static_cast<size_t>(pack.pixels());
@@ -172,7 +178,7 @@ Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, 
     const Sample& sample = *samples[i];
     const size_t bytes = pixel_bytes(sample, layout), first = batch.tokens.size();
     if (augmentation.enabled())
-      augment_pictures(augmentation, epoch, id, layout,
+      augment_pictures(augmentation, epoch, id, layout_of(sample, layout),
                        std::span(batch.pixels).subspan(pixel, bytes));
     append_text(sample, id, layout, batch);
     drop_tokens(augmentation, epoch, id, sample.text, std::span(batch.tokens).subspan(first));

@@ -31,6 +31,7 @@ Json to_json(const DatasetInfo& info) {
                {"text_only_samples", info.text_only_samples}};
   for (const auto* key : {"counts", "tokenizer", "template", "max_length", "pictures"})
     json[key] = manifest[key];
+  if (manifest.contains("bucketing")) json["bucketing"] = manifest["bucketing"];
   if (manifest.contains("duplicates")) json["duplicates"] = manifest["duplicates"];
   for (size_t i = 0; i < kPercentiles.size(); ++i) {
     json["token_percentiles"]["p" + std::to_string(kPercentiles[i])] = info.token_percentiles[i];

@@ -88,6 +88,14 @@ void check_rising(std::span<const uint64_t> ends, uint64_t last, std::string_vie
   }
 }
 
+/// Fillers alone take their shape from the first pack of their step.
+void check_fillers(const PlanView& plan, const std::string& path) {
+  for (uint64_t s = 0; s < plan.steps(); ++s) {
+    if (plan.pack(plan.step_begin[s]).empty())
+      throw DataError("{}: step {} begins with fillers alone", path, s);
+  }
+}
+
 /// Each row of the index once, in a pack or dropped: law 3 on the plan.
 void check_complete(const PlanView& plan, uint64_t samples, const std::string& path) {
   if (samples > UINT32_MAX || plan.rows.size() + plan.dropped.size() != samples) {
@@ -159,6 +167,7 @@ PlanFile::PlanFile(const std::filesystem::path& path) : file_(path, kFormat) {
   if (file_.has("fillers")) view_.fillers = file_.get<uint32_t>("fillers", view_.packs());
   check_rising(view_.pack_begin, view_.rows.size(), "pack_begin", file_.path(), view_.fillers);
   check_rising(view_.step_begin, view_.packs(), "step_begin", file_.path());
+  check_fillers(view_, file_.path());
   check_complete(view_, identity_.samples, file_.path());
 }
 

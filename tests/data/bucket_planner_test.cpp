@@ -8,7 +8,10 @@
 
 #include "lib/base/error.h"
 #include "lib/data/epoch_planner.h"
+#include "lib/data/plan_cursor.h"
+#include "lib/data/plan_file.h"
 #include "tests/data/bucket_sets.h"
+#include "tests/data/tiny_dataset.h"
 
 using namespace mm::data;
 using test::pictures_of;
@@ -122,4 +125,60 @@ TEST_CASE("bucket plan: an epoch is a draw of its own, and the same draw each ti
   for (const Pack& pack : packs_of_step(sizes, first.view(), 0)) met.insert(pack.bucket);
   for (const Pack& pack : packs_of_step(sizes, first.view(), 1)) met.insert(pack.bucket);
   CHECK(met.size() >= 2);
+}
+
+TEST_CASE("bucket plan: every id once an epoch for world sizes 1 to 8, 12 and 64, equal steps") {
+  const auto sizes =
+      pictures_of({{{64, 64}, 501}, {{32, 128}, 333}, {{96, 64}, 78}, {{16, 16}, 999}});
+  for (const int32_t per_step : {1, 5, 12, 64}) {
+    PlanCursor cursor(sizes, options_of(6 * 64 * 64, per_step));
+    const uint64_t steps = cursor.steps_in_epoch();
+    for (const int world : {1, 2, 3, 4, 5, 6, 7, 8, 12, 64}) {
+      std::vector<std::multiset<uint32_t>> seen(2);
+      std::vector<size_t> ran(static_cast<size_t>(world), 0);
+      for (uint64_t s = 0; s < 2 * steps; ++s) {
+        const PlannedStep step = cursor.at(s);
+        const auto dealt = deal_step(step.packs, world);
+        const int each = micro_batches_per_rank(step.packs.size(), world);
+        for (size_t r = 0; r < dealt.size(); ++r) {
+          CHECK(dealt[r].size() <= static_cast<size_t>(each));
+          ran[r] += static_cast<size_t>(each);
+          for (const uint32_t p : dealt[r])
+            seen[step.position.epoch].insert(step.packs[p].samples.begin(),
+                                             step.packs[p].samples.end());
+        }
+      }
+      for (const auto& ids : seen) {
+        CHECK(ids.size() == sizes.size());
+        CHECK(std::set<uint32_t>(ids.begin(), ids.end()).size() == sizes.size());
+      }
+      CHECK(std::ranges::all_of(ran, [&](size_t n) { return n == ran[0]; }));
+    }
+  }
+}
+
+TEST_CASE("bucket plan: written, mapped and built are one plan; a changed option is another file") {
+  const test::TempDir dir;
+  const auto sizes = pictures_of({{{64, 64}, 101}, {{32, 128}, 33}, {{96, 64}, 7}});
+  const PlanOptions options = options_of(6 * 64 * 64, 8);
+  const EpochPlanner planner(sizes, options);
+  const EpochSteps written(planner, 2, dir.path()), mapped(planner, 2, dir.path());
+  CHECK(mapped.mapped());
+  CHECK(hash_plan(mapped.view()) == hash_plan(planner.plan(2).view()));
+  CHECK(hash_plan(written.view()) == hash_plan(mapped.view()));
+  PlanOptions other = options;
+  other.leftovers = Leftovers::kDrop;
+  CHECK(plan_file_name(identity_of(sizes, options, 2)) !=
+        plan_file_name(identity_of(sizes, other, 2)));
+  // A plan whose step begins with fillers alone has no shape for them.
+  PlanTable bad = planner.plan(2);
+  bad.rows.insert(bad.rows.end(), bad.dropped.begin(), bad.dropped.end());
+  PlanTable empty_first;
+  empty_first.end_filled_pack(3);
+  empty_first.rows = bad.rows;
+  empty_first.end_filled_pack(0);
+  empty_first.end_step();
+  write_plan(dir / "bad.mmp", empty_first.view(), identity_of(sizes, options, 2));
+  CHECK_THROWS_WITH_AS(PlanFile(dir / "bad.mmp"), doctest::Contains("begins with fillers alone"),
+                       mm::DataError);
 }

@@ -153,8 +153,8 @@ TEST_CASE("dataset: a manifest that lacks, mistypes or contradicts is refused na
     f.refuses_to_open("mmshard pack");
   }
   SUBCASE("version") {
-    f.edit_manifest([](mm::Json& json) { json["version"] = 3; });
-    f.refuses_to_open("version 3, this program reads 1 to 2");
+    f.edit_manifest([](mm::Json& json) { json["version"] = 4; });
+    f.refuses_to_open("version 4, this program reads 1 to 3");
   }
   SUBCASE("format") {
     f.edit_manifest([](mm::Json& json) { json["format"] = "other"; });

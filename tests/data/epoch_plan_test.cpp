@@ -45,6 +45,7 @@ bool is_permutation(std::vector<uint32_t> ids, size_t count) {
 TEST_CASE("plan_epoch: every sample stands in exactly one pack and no pack passes its caps") {
   for (const size_t count : {0u, 1u, 2u, 7u, 100u, 9000u}) {
     for (const std::string& name : packing_names()) {
+      if (name == name_of(Packing::kBuckets)) continue;  // by pixels: bucket_planner_test.cpp
       const Packing packing = *packing_from_name(name);
       CAPTURE(name);
       const auto sizes = random_sizes(count, 200, count);

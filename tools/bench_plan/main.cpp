@@ -1,5 +1,5 @@
-// Prints two tables: padding beside other loaders' rules, and what plans cost at scale. Nothing is
-// asserted by time.
+// Prints padding beside other loaders' rules, what plans cost at scale, and epochs of buckets
+// beside other ways of batching. Nothing is asserted by time.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -14,6 +14,7 @@
 #include "lib/data/plan_report.h"
 #include "lib/data/synthetic_lengths.h"
 #include "tools/bench_plan/baselines.h"
+#include "tools/bench_plan/buckets.h"
 
 namespace {
 
@@ -101,13 +102,21 @@ void scale(uint64_t samples) {
 int run(int argc, char** argv) {
   std::string lengths;
   uint64_t samples = 10'000'000;
-  bool only_scale = false;
+  uint64_t pictures = 1'000'000;
+  bool only_scale = false, only_buckets = false;
   CLI::App app("Padding, balance, seconds and memory of plans.");
   app.add_option("--lengths", lengths,
                  "CSV of real lengths, planned at 4,096 tokens and 15 images");
   app.add_option("--samples", samples, "samples of the plan at scale")->capture_default_str();
+  app.add_option("--pictures", pictures, "pictures of the epochs of buckets")
+      ->capture_default_str();
+  app.add_flag("--only-buckets", only_buckets, "epochs of buckets alone");
   app.add_flag("--only-scale", only_scale, "leave the comparisons out");
   CLI11_PARSE(app, argc, argv);
+  if (only_buckets) {
+    mm::bench::compare_buckets(pictures);
+    return 0;
+  }
   scale(samples);  // first: the peak is the process's
   if (only_scale) return 0;
   if (!lengths.empty()) compare({"real lengths", read_lengths(lengths).sizes, {4096, 15}});
@@ -115,6 +124,7 @@ int run(int argc, char** argv) {
   compare({"LLaVA-1.5", llava_lengths(100'000), {4096, 0}});
   compare({"any-res", any_res_lengths(60'000), {8192, 0}});
   compare({"any-res", any_res_lengths(60'000), {16'384, 0}});
+  mm::bench::compare_buckets(pictures);
   return 0;
 }
 
