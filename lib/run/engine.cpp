@@ -33,6 +33,7 @@ int run_verb(const std::string& verb, const Json& options) {
     if (verb == "eval") return verb_eval(options);
     if (verb == "caption") return verb_caption(options);
     if (verb == "sample") return verb_sample(options);
+    if (verb == "encode") return verb_encode(options);
   } catch (const c10::Error& error) {
     throw InternalError("LibTorch: {}", error.what_without_backtrace());
   }

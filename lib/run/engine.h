@@ -5,9 +5,9 @@
 
 namespace mm::run {
 
-/// The engine's verbs: "run", "check", "eval", "caption", "sample". `options` are the command
-/// line's, by the names that apps/mmtrain gives them. Prints results on stdout and logs on stderr;
-/// returns the exit code; throws mm::Error.
+/// The engine's verbs: "run", "check", "eval", "caption", "sample", and mmshard's "encode".
+/// `options` are the command line's, by the names that apps/mmtrain gives them. Prints results on
+/// stdout and logs on stderr; returns the exit code; throws mm::Error.
 int run_verb(const std::string& verb, const Json& options);
 
 // One file a verb.
@@ -16,5 +16,6 @@ int verb_check(const Json& options);
 int verb_eval(const Json& options);
 int verb_caption(const Json& options);
 int verb_sample(const Json& options);
+int verb_encode(const Json& options);
 
 }  // namespace mm::run

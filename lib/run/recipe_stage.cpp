@@ -154,6 +154,12 @@ LossRecipe read_loss(ConfigTable t, const LossRecipe& def) {
   return loss;
 }
 
+/// "a, b or c".
+static std::string one_of(const std::vector<std::string>& words) {
+  const auto last = words.end() - 1;
+  return fmt::format("{} or {}", fmt::join(words.begin(), last, ", "), *last);
+}
+
 StageRecipe read_stage(ConfigTable t, const Recipe& run) {
   const std::vector<std::string>& parts = run.model.parts();
   StageRecipe stage;
@@ -167,7 +173,7 @@ StageRecipe read_stage(ConfigTable t, const Recipe& run) {
   for (const std::string& part : stage.train) {
     if (std::find(parts.begin(), parts.end(), part) == parts.end())
       t.fail("train",
-             fmt::format("unknown part \"{}\"; expected {}", part, fmt::join(parts, ", ")));
+             fmt::format("unknown part \"{}\"; expected {}", part, one_of(parts)));
   }
   if (std::set<std::string>(stage.train.begin(), stage.train.end()).size() != stage.train.size())
     t.fail("train", "a part stands there twice");

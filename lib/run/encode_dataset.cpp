@@ -1,0 +1,166 @@
+#include "lib/run/encode_dataset.h"
+
+#include <algorithm>
+#include <array>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/base/hash.h"
+#include "lib/ckpt/safetensors.h"
+#include "lib/run/encode_unit.h"
+
+namespace fs = std::filesystem;
+
+namespace mm::run {
+namespace {
+
+constexpr const char *kSettings = "settings.json", *kKey = "settings";
+
+/// The data set's tokenizer must be the encoder's: by content, whatever the files are called.
+void check_tokenizer(const data::Dataset& dataset, const fs::path& encoder) {
+  const data::FileEntry& file = dataset.manifest().tokenizer.file;
+  for (const char* name : {"spiece.model", "tokenizer.model", "tokenizer.json", "vocab.txt",
+                           "vocab.json", "sentencepiece.bpe.model"}) {
+    if (fs::is_regular_file(encoder / name) &&
+        data::describe_file(encoder, name).xxh3_128 == file.xxh3_128)
+      return;
+  }
+  throw DataError(
+      "{}: none of its tokenizer files is that of the data set ({}); pack the set with the text "
+      "encoder's own",
+      encoder.string(), file.file);
+}
+
+EncodedSettings settings_of(const EncodeOptions& options, const data::Dataset& dataset,
+                            const Encoders& encoders) {
+  EncodedSettings s{.dataset = dataset.fingerprint(),
+                    .preprocessing = preprocessing_hash(dataset.manifest()),
+                    .rows = dataset.rows(),
+                    .mean_only = options.mean_only,
+                    .dtype = options.dtype};
+  if (encoders.vae) {
+    const model::VaeConfig& config = encoders.vae->config();
+    s.vae = model_hash(options.vae);
+    s.scale = config.scale;
+    s.shift = config.shift;
+    s.channels = static_cast<int32_t>(config.latent_channels);
+    s.factor = static_cast<int32_t>(config.factor());
+  }
+  if (encoders.text) {
+    s.text = model_hash(options.text_encoder);
+    s.text_width = static_cast<int32_t>(encoders.text->encoder().width);
+    s.pooled_width = static_cast<int32_t>(encoders.text->encoder().pooled_width);
+  }
+  return s;
+}
+
+Encoders load_encoders(const EncodeOptions& options, const data::Dataset& dataset) {
+  Encoders encoders;
+  if (!options.vae.empty()) {
+    const model::LoadedVae loaded = model::load_vae(options.vae);
+    encoders.vae = std::make_unique<model::Vae>(loaded.config, loaded.values, at::kFloat);
+  }
+  if (!options.text_encoder.empty()) {
+    check_tokenizer(dataset, options.text_encoder);
+    encoders.text = std::make_unique<model::LoadedTextEncoder>(options.text_encoder, at::kFloat);
+  }
+  return encoders;
+}
+
+void check(const EncodeOptions& o) {
+  constexpr std::array kTypes{"fp32", "bf16", "fp16"};
+  if (std::ranges::find(kTypes, o.dtype) == kTypes.end())
+    throw UsageError("dtype {}: expected fp32, bf16 or fp16", o.dtype);
+  if (o.vae.empty() && o.text_encoder.empty())
+    throw UsageError("nothing to encode with: give --vae, --text-encoder or both");
+  if (o.world < 1 || o.rank < 0 || o.rank >= o.world)
+    throw UsageError("rank {} of {}", o.rank, o.world);
+}
+
+/// All ranks write the same text; another one is of another call.
+void agree_on(const fs::path& partial, const std::string& text) {
+  fs::create_directories(partial);
+  const fs::path path = partial / kSettings;
+  if (!fs::exists(path)) write_file_atomic(path, text);
+  if (read_file(path) != text)
+    throw UsageError("{} was begun with other settings; remove it, or give another output",
+                     partial.string());
+}
+
+/// Whether the unit is there. Files appear whole (law 4); one of other settings is an error.
+bool is_present(const fs::path& path, const std::string& hash) {
+  if (!fs::exists(path)) return false;
+  const auto file = ckpt::SafetensorsFile::open(path);
+  const auto at = file.metadata().find(kKey);
+  if (at == file.metadata().end() || at->second != hash)
+    throw DataError("{}: made with other settings; remove it", path.string());
+  return true;
+}
+
+bool is_complete(const fs::path& output, const EncodedSettings& settings) {
+  if (!fs::exists(output)) return false;
+  if (to_json(read_encoded_manifest(output).settings) != to_json(settings))
+    throw UsageError("{} exists with other settings; give another output", output.string());
+  return true;
+}
+
+/// Writes the manifest and renames. Of several ranks that come here one wins, with equal bytes.
+void finish(const fs::path& partial, const EncodeOptions& options,
+            const EncodedSettings& settings) {
+  try {
+    EncodedManifest manifest{.settings = settings};
+    for (uint64_t unit = 0; unit < unit_count(settings.rows); ++unit)
+      manifest.units.push_back(data::describe_file(partial, unit_name(unit)));
+    write_file_atomic(partial / "manifest.json", to_json(manifest).dump(2) + "\n");
+    fs::remove(partial / kSettings);
+    fsync_directory(partial);
+    fs::rename(partial, options.output);
+    fsync_directory(fs::absolute(options.output).parent_path());
+  } catch (const IoError&) {
+    if (!fs::exists(options.output / "manifest.json")) throw;
+  } catch (const fs::filesystem_error& error) {
+    if (!fs::exists(options.output / "manifest.json"))
+      throw IoError("{}: {}", options.output.string(), error.what());
+  }
+}
+
+}  // namespace
+
+EncodeResult encode_dataset(const EncodeOptions& options) {
+  check(options);
+  const auto dataset = data::Dataset::open(options.dataset);
+  const Encoders encoders = load_encoders(options, *dataset);
+  const EncodedSettings settings = settings_of(options, *dataset, encoders);
+  EncodeResult result{.units = unit_count(settings.rows)};
+  if (is_complete(options.output, settings)) {
+    result.present = result.units;
+    result.complete = true;
+    return result;
+  }
+  const fs::path partial = options.output.string() + ".partial";
+  const std::string text = to_json(settings).dump(2) + "\n", hash = xxh3_128_hex(text);
+  agree_on(partial, text);
+  for (uint64_t unit = 0; unit < result.units; ++unit) {
+    if (unit % static_cast<uint64_t>(options.world) != static_cast<uint64_t>(options.rank))
+      continue;
+    const fs::path path = partial / unit_name(unit);
+    if (is_present(path, hash)) {
+      ++result.present;
+      continue;
+    }
+    const uint64_t first = unit * kUnitRows;
+    encode_unit({*dataset, encoders, settings, first, std::min(kUnitRows, settings.rows - first),
+                 options.threads},
+                path, {{kKey, hash}});
+    ++result.made;
+    if (options.on_unit) options.on_unit(result.made + result.present, result.units);
+  }
+  bool all = true;
+  for (uint64_t unit = 0; unit < result.units; ++unit)
+    all = all && (fs::exists(options.output) || is_present(partial / unit_name(unit), hash));
+  if (all) finish(partial, options, settings);
+  result.complete = is_complete(options.output, settings);
+  return result;
+}
+
+}  // namespace mm::run

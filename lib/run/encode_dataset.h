@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "lib/run/encoded_manifest.h"
+
+namespace mm::run {
+
+struct EncodeOptions {
+  std::filesystem::path dataset, vae, text_encoder;  ///< either model may be empty, not both
+  std::filesystem::path output;
+  bool mean_only = false;
+  std::string dtype = "fp32";  ///< of what is stored; encoders run in fp32
+  int rank = 0, world = 1;     ///< this process's share of the units
+  int threads = 0;             ///< 0: all cores
+  std::function<void(uint64_t done, uint64_t of)> on_unit = {};
+};
+
+struct EncodeResult {
+  uint64_t units = 0, made = 0, present = 0;  ///< of this set; by this call; made before it
+  bool complete = false;                      ///< the output is there; else others are at work
+};
+
+/// Stores what frozen encoders make of a data set's pictures and captions. Units of kUnitRows rows
+/// are dealt to the ranks by number; units that are there already are kept, so that a call after a
+/// kill goes on where that one stopped. The rank that finds all units present writes the manifest
+/// and renames OUTPUT.partial to OUTPUT (law 4). Same bytes for any number of ranks and threads.
+/// Throws UsageError (options; an output of other settings), DataError (a damaged sample; a text
+/// encoder with another tokenizer than the data set's; a VAE whose factor does not fit), IoError.
+EncodeResult encode_dataset(const EncodeOptions& options);
+
+}  // namespace mm::run

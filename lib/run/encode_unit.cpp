@@ -1,0 +1,131 @@
+#include "lib/run/encode_unit.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <map>
+
+#include "lib/base/error.h"
+#include "lib/base/thread_pool.h"
+#include "lib/ckpt/safetensors_writer.h"
+
+namespace mm::run {
+namespace {
+
+/// What became of one row.
+struct EncodedRow {
+  int32_t height = 0, width = 0;
+  at::Tensor latents;          ///< [2C or C, h, w]
+  at::Tensor caption, pooled;  ///< [tokens, D], [P]
+};
+
+at::ScalarType stored_type(const EncodedSettings& settings) {
+  if (settings.dtype == "bf16") return at::kBFloat16;
+  return settings.dtype == "fp16" ? at::kHalf : at::kFloat;
+}
+
+ckpt::DType file_type(at::ScalarType type) {
+  if (type == at::kLong) return ckpt::DType::kI64;
+  if (type == at::kBFloat16) return ckpt::DType::kBF16;
+  return type == at::kHalf ? ckpt::DType::kF16 : ckpt::DType::kF32;
+}
+
+data::Sample read_sample(const UnitJob& job, uint64_t row) {
+  Result<data::Sample> sample = job.dataset.read(row);
+  if (!sample) throw DataError("row {}: {}; run mmshard verify", row, sample.failure().message);
+  return std::move(*sample);
+}
+
+void encode_picture(const UnitJob& job, uint64_t row, const data::Sample& sample, EncodedRow& out) {
+  const data::PictureLayout layout = job.dataset.pictures();
+  out.height = sample.grids.empty() ? layout.height : sample.grids[0].height;
+  out.width = sample.grids.empty() ? layout.width : sample.grids[0].width;
+  const int64_t bytes = int64_t{3} * out.height * out.width;
+  if (bytes == 0 || std::ssize(sample.pixels) != bytes)
+    throw DataError("row {} has {} bytes of pixels, expected one picture of {} x {}", row,
+                    sample.pixels.size(), out.width, out.height);
+  const at::Tensor pixels =
+      at::from_blob(const_cast<uint8_t*>(sample.pixels.data()), {1, out.height, out.width, 3},
+                    at::TensorOptions().dtype(at::kByte));
+  const at::Tensor picture = pixels.permute({0, 3, 1, 2}).to(at::kFloat).div(127.5).sub(1);
+  const model::Posterior q = model::posterior_of(job.encoders.vae->moments(picture));
+  const at::Tensor kept =
+      job.settings.mean_only ? q.mean : at::cat({q.mean, (q.log_variance * 0.5).exp()}, 1);
+  out.latents = kept[0].to(stored_type(job.settings)).contiguous();
+  if (!out.latents.isfinite().all().item<bool>())
+    throw DataError("row {}: latents are not finite in {}; use --dtype fp32", row,
+                    job.settings.dtype);
+}
+
+void encode_caption(const UnitJob& job, const data::Sample& sample, EncodedRow& out) {
+  const std::vector<int64_t> ids(sample.text.tokens.begin(), sample.text.tokens.end());
+  const model::TextEncoder& encoder = job.encoders.text->encoder();
+  const int64_t length = encoder.pads_seen ? encoder.max_length : 0;
+  const model::EncodedText text =
+      job.encoders.text->encode(model::pad_text({ids}, {.length = length, .id = encoder.pad_id}));
+  const at::ScalarType type = stored_type(job.settings);
+  out.caption = text.hidden[0].to(type).contiguous();
+  out.pooled = text.pooled[0].to(type).contiguous();
+}
+
+std::vector<EncodedRow> encode_rows(const UnitJob& job) {
+  std::vector<EncodedRow> rows(job.count);
+  parallel_for(job.count, job.threads, [&](size_t i) {
+    at::set_num_threads(1);  // of this thread: sums come in one order, however many there are
+    const at::NoGradGuard no_grad;
+    const uint64_t row = job.first + i;
+    const data::Sample sample = read_sample(job, row);
+    if (job.encoders.vae) encode_picture(job, row, sample, rows[i]);
+    if (job.encoders.text) encode_caption(job, sample, rows[i]);
+  });
+  return rows;
+}
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+void add_latents(const UnitJob& job, const std::vector<EncodedRow>& rows, Tensors& out) {
+  std::map<std::string, std::pair<std::vector<int64_t>, std::vector<at::Tensor>>> by_size;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto& [numbers, latents] = by_size[fmt::format("latents.{}x{}", rows[i].height, rows[i].width)];
+    numbers.push_back(static_cast<int64_t>(job.first + i));
+    latents.push_back(rows[i].latents);
+  }
+  for (const auto& [name, both] : by_size) {
+    out[name] = at::stack(both.second);
+    out[name + ".rows"] = at::tensor(both.first, at::kLong);
+  }
+}
+
+void add_captions(const std::vector<EncodedRow>& rows, Tensors& out) {
+  std::vector<at::Tensor> captions, pooled;
+  std::vector<int64_t> ends;
+  for (const EncodedRow& row : rows) {
+    captions.push_back(row.caption);
+    pooled.push_back(row.pooled);
+    ends.push_back((ends.empty() ? 0 : ends.back()) + row.caption.size(0));
+  }
+  out["captions"] = at::cat(captions);
+  out["pooled"] = at::stack(pooled);
+  out["captions.ends"] = at::tensor(ends, at::kLong);
+}
+
+}  // namespace
+
+void encode_unit(const UnitJob& job, const std::filesystem::path& path,
+                 const ckpt::Metadata& metadata) {
+  const std::vector<EncodedRow> rows = encode_rows(job);
+  Tensors tensors;
+  if (job.encoders.vae) add_latents(job, rows, tensors);
+  if (job.encoders.text) add_captions(rows, tensors);
+  std::vector<ckpt::TensorSource> sources;
+  for (const auto& [name, tensor] : tensors)
+    sources.push_back(
+        {.name = name,
+         .dtype = file_type(tensor.scalar_type()),
+         .shape = {tensor.sizes().begin(), tensor.sizes().end()},
+         .bytes = {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
+  ckpt::write_safetensors(path, sources, metadata);
+}
+
+}  // namespace mm::run

@@ -1,0 +1,128 @@
+#include "lib/run/encoded_manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/base/error.h"
+#include "lib/base/hash.h"
+#include "lib/data/json_fields.h"
+
+namespace mm::run {
+namespace {
+
+constexpr const char* kFormat = "mmkit-encoded";
+constexpr int kVersion = 1;
+
+double number(const data::JsonFields& fields, std::string_view key) {
+  const Json& value = fields.at(key);
+  if (!value.is_number())
+    throw DataError("{}: key \"{}\" is {}, expected a number", fields.origin(), key, value.dump());
+  return value.get<double>();
+}
+
+bool flag(const data::JsonFields& fields, std::string_view key) {
+  const Json& value = fields.at(key);
+  if (!value.is_boolean())
+    throw DataError("{}: key \"{}\" is {}, expected true or false", fields.origin(), key,
+                    value.dump());
+  return value.get<bool>();
+}
+
+}  // namespace
+
+Json to_json(const EncodedSettings& s) {
+  return {{"dataset", s.dataset},
+          {"preprocessing", s.preprocessing},
+          {"rows", s.rows},
+          {"mean_only", s.mean_only},
+          {"dtype", s.dtype},
+          {"vae", s.vae},
+          {"scaled", false},
+          {"scaling_factor", s.scale},
+          {"shift_factor", s.shift},
+          {"channels", s.channels},
+          {"factor", s.factor},
+          {"text", s.text},
+          {"text_width", s.text_width},
+          {"pooled_width", s.pooled_width}};
+}
+
+EncodedSettings encoded_settings_from(const Json& json, const std::string& origin) {
+  const data::JsonFields f(json, origin);
+  EncodedSettings s;
+  s.dataset = f.text("dataset");
+  s.preprocessing = f.text("preprocessing");
+  s.rows = f.integer<uint64_t>("rows");
+  s.mean_only = flag(f, "mean_only");
+  s.dtype = f.text("dtype");
+  s.vae = f.text("vae");
+  s.scale = number(f, "scaling_factor");
+  s.shift = number(f, "shift_factor");
+  s.channels = f.integer<int32_t>("channels");
+  s.factor = f.integer<int32_t>("factor", 1);
+  s.text = f.text("text");
+  s.text_width = f.integer<int32_t>("text_width");
+  s.pooled_width = f.integer<int32_t>("pooled_width");
+  if (flag(f, "scaled") || s.scale == 0)
+    throw DataError("{}: latents that are scaled already are not expected here", origin);
+  return s;
+}
+
+std::string unit_name(uint64_t unit) { return fmt::format("unit-{:07}.safetensors", unit); }
+
+uint64_t unit_count(uint64_t rows) { return (rows + kUnitRows - 1) / kUnitRows; }
+
+Json to_json(const EncodedManifest& manifest) {
+  Json units = Json::array();
+  for (const data::FileEntry& unit : manifest.units)
+    units.push_back({{"file", unit.file}, {"bytes", unit.bytes}, {"xxh3_128", unit.xxh3_128}});
+  return {{"format", kFormat},
+          {"version", kVersion},
+          {"settings", to_json(manifest.settings)},
+          {"units", std::move(units)}};
+}
+
+EncodedManifest read_encoded_manifest(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "manifest.json";
+  const Json json = read_json_file(path);
+  const std::string origin = path.string();
+  const data::JsonFields fields(json, origin);
+  if (fields.text("format") != kFormat || fields.integer<int>("version") != kVersion)
+    throw DataError("{}: format {} version {}; expected {} {}", origin, fields.text("format"),
+                    fields.at("version").dump(), kFormat, kVersion);
+  EncodedManifest manifest{.settings = encoded_settings_from(fields.at("settings"), origin)};
+  for (const Json& unit : fields.array("units")) {
+    const data::JsonFields entry(unit, origin);
+    manifest.units.push_back(
+        {entry.text("file"), entry.integer<uint64_t>("bytes"), entry.text("xxh3_128")});
+    if (manifest.units.back().file != unit_name(manifest.units.size() - 1))
+      throw DataError("{}: {} where {} was expected", origin, manifest.units.back().file,
+                      unit_name(manifest.units.size() - 1));
+  }
+  if (manifest.units.size() != unit_count(manifest.settings.rows))
+    throw DataError("{}: {} units for {} rows", origin, manifest.units.size(),
+                    manifest.settings.rows);
+  return manifest;
+}
+
+std::string model_hash(const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "config.json" || name.ends_with(".safetensors")) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  std::string all;
+  for (const std::string& name : names)
+    all += name + " " + data::describe_file(directory, name).xxh3_128 + "\n";
+  return xxh3_128_hex(all);
+}
+
+std::string preprocessing_hash(const data::DatasetManifest& manifest) {
+  const Json json = data::to_json(manifest);
+  return xxh3_128_hex(json.value("pictures", Json()).dump() +
+                      json.value("tokenizer", Json()).dump() + std::to_string(manifest.max_length));
+}
+
+}  // namespace mm::run

@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lib/base/json.h"
+#include "lib/data/dataset.h"
+#include "lib/data/dataset_manifest.h"
+
+namespace mm::run {
+
+/// What was stored of a data set's pictures and captions, and by what: equal settings, equal bytes.
+/// docs/formats.md, "Encoded set".
+struct EncodedSettings {
+  std::string dataset;        ///< fingerprint of the data set
+  std::string preprocessing;  ///< hash of how its pictures and texts were prepared
+  uint64_t rows = 0;
+  bool mean_only = false;      ///< else mean and standard deviation
+  std::string dtype = "fp32";  ///< of what is stored: fp32, bf16, fp16
+  std::string vae;  ///< hash of the directory's config.json and weights; empty: no latents
+  double scale = 1, shift = 0;  ///< of the VAE; what is stored is not scaled (field case C52)
+  int32_t channels = 0, factor = 1;
+  std::string text;  ///< hash of the text encoder; empty: no captions
+  int32_t text_width = 0, pooled_width = 0;
+};
+Json to_json(const EncodedSettings& settings);
+/// Throws DataError naming key and `origin`.
+EncodedSettings encoded_settings_from(const Json& json, const std::string& origin);
+
+/// OUT/manifest.json of an encoded set.
+struct EncodedManifest {
+  EncodedSettings settings;
+  std::vector<data::FileEntry> units;  ///< rows [i * kUnitRows, (i + 1) * kUnitRows)
+};
+inline constexpr uint64_t kUnitRows = 256;
+std::string unit_name(uint64_t unit);
+uint64_t unit_count(uint64_t rows);
+
+Json to_json(const EncodedManifest& manifest);
+/// Throws DataError, IoError.
+EncodedManifest read_encoded_manifest(const std::filesystem::path& directory);
+
+/// XXH3-128 over names and contents of a model directory's config.json and safetensors files.
+std::string model_hash(const std::filesystem::path& directory);
+/// Of a data set's pictures, texts and tokenizer.
+std::string preprocessing_hash(const data::DatasetManifest& manifest);
+
+}  // namespace mm::run

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+
+#include "lib/data/pack_tasks.h"
+#include "lib/run/encode_dataset.h"
+#include "lib/run/engine.h"
+
+namespace mm::run {
+
+int verb_encode(const Json& options) {
+  const data::TaskShare share = data::read_task_share();
+  const EncodeOptions encode{.dataset = options.at("dataset").get<std::string>(),
+                             .vae = options.at("vae").get<std::string>(),
+                             .text_encoder = options.at("text_encoder").get<std::string>(),
+                             .output = options.at("out").get<std::string>(),
+                             .mean_only = options.at("mean_only"),
+                             .dtype = options.at("dtype"),
+                             .rank = share.task,
+                             .world = share.tasks,
+                             .threads = options.at("threads"),
+                             .on_unit = [](uint64_t done, uint64_t of) {
+                               if (done % 16 == 0)
+                                 fmt::print(stderr, "encode: {} units, {} in all\n", done, of);
+                             }};
+  const EncodeResult result = encode_dataset(encode);
+  if (options.at("json").get<bool>()) {
+    fmt::print("{}\n", Json{{"schema", 1},
+                            {"out", encode.output.string()},
+                            {"rank", share.task},
+                            {"units", result.units},
+                            {"made", result.made},
+                            {"present", result.present},
+                            {"complete", result.complete}}
+                           .dump(2));
+    return 0;
+  }
+  fmt::print("{}: {} of {} units made here, {} were there; {}\n", encode.output.string(),
+             result.made, result.units, result.present,
+             result.complete ? "complete" : "other ranks are at work");
+  return 0;
+}
+
+}  // namespace mm::run
