@@ -121,9 +121,9 @@ inline Outcome run_threads(const Recipe& recipe, const std::filesystem::path& ru
   return outcome;
 }
 
-/// Largest relative difference of two runs' weights, tensor by tensor (2-norm). Key
-/// and a transformer's key biases are left out: softmax ignores them, so their gradient is zero but
-/// for rounding, and AdamW makes full steps of that.
+/// Largest relative difference of two runs' weights, tensor by tensor (2-norm). Key biases without
+/// rotary positions are left out: softmax ignores them, so their gradient is zero but for rounding,
+/// and AdamW makes full steps of that.
 inline double weight_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (const auto& [name, value] : a.weights) {
