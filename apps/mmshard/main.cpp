@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   mmshard::add_show(app, body);
   mmshard::add_verify(app, body);
   mmshard::add_export(app, body);
+  mmshard::add_encode(app, body);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {

@@ -13,6 +13,7 @@ void add_plan(CLI::App& app, Body& body);
 void add_info(CLI::App& app, Body& body);
 void add_show(CLI::App& app, Body& body);
 void add_verify(CLI::App& app, Body& body);
+void add_encode(CLI::App& app, Body& body);
 void add_export(CLI::App& app, Body& body);
 
 }  // namespace mmshard
