@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 machine to a small LLaVA that names pictures it has never seen.
 #
-#   scripts/quickstart.sh [--short] [--seed N] [--ranks N] [--pictures noto|tanuki]
+#   scripts/quickstart.sh [dit] [--short] [--seed N] [--ranks N] [--pictures noto|tanuki]
+#
+# "dit" goes on from there: a small diffusion transformer learns to draw emoji from their names, and that LLaVA (trained first where it
+# is not yet) says what it sees in the pictures drawn for held-out names: a table, a grid and runs/quickstart-dit/report.html.
 #
 # Installs what is missing, builds, fetches real pictures with names (the emoji of Debian's fonts-noto-color-emoji), packs them, trains
 # on 2 ranks in three stages, and ends with a table of held-out pictures and runs/quickstart/report.html. Run again, it redoes only what
@@ -11,15 +14,17 @@ set -euo pipefail
 { # read as a whole before it runs, so that a checkout in the meantime changes nothing
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-short=0 seed=1 ranks=2 pictures=noto
+again=() dit=0 short=0 seed=1 ranks=2 pictures=noto
+for word in "$@"; do [ "$word" = dit ] || again+=("$word"); done
 while [ $# -gt 0 ]; do
   case $1 in
+    dit) dit=1 ;;
     --short) short=1 ;;
     --seed) seed=${2:?--seed needs a number}; shift ;;
     --ranks) ranks=${2:?--ranks needs a number}; shift ;;
     --pictures) pictures=${2:?--pictures needs noto or tanuki}; shift ;;
-    -h|--help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 0 ;;
-    *) echo "quickstart.sh: unknown argument $1 (expected --short, --seed N, --ranks N, --pictures noto|tanuki)" >&2; exit 2 ;;
+    -h|--help) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) echo "quickstart.sh: unknown argument $1 (expected dit, --short, --seed N, --ranks N, --pictures noto|tanuki)" >&2; exit 2 ;;
   esac
   shift
 done
@@ -27,13 +32,34 @@ case $pictures in noto|tanuki) ;; *) echo "quickstart.sh: --pictures $pictures: 
 
 [ -n "${MM_SKIP_BUILD:-}" ] || scripts/bootstrap.sh
 bin=${MM_BUILD_DIR:-build}/bin
+[ "$dit$pictures" != 1tanuki ] || { echo "quickstart.sh: dit draws the pictures of noto; leave --pictures out" >&2; exit 2; }
 work=${MM_QUICKSTART_DIR:-runs/quickstart-data}/$pictures
 run=${MM_QUICKSTART_RUN:-runs/quickstart}
 [ "$pictures" = noto ] || run=$run-$pictures
 [ "$short" = 0 ] || run=$run-short
 [ "$seed" = 1 ] || run=$run-seed$seed
+draw() {
+  local started settings=() names=()
+  [ -e "$run/eval.json" ] || { say "first the LLaVA that will judge the pictures"; MM_SKIP_BUILD=1 scripts/quickstart.sh "${again[@]}"; }
+  started=$(date +%s)
+  say "packing"
+  "$bin/mmshard" pack --quiet "$work/train.jsonl" --image-root "$work" --tokenizer "$work/tokenizer.model" \
+    --geometry buckets --buckets 32x32 --max-length 24 --out "$work/dit-train" >&2
+  say "training on $ranks ranks"
+  settings=(--set "run.seed=$seed" --set "stage.0.data=$(realpath "$work")/dit-train")
+  [ "$short" = 0 ] || settings+=(--set stage.0.steps=3 --set stage.0.batch_pixels=4096)
+  "$bin/mmtrain" launch --nproc "$ranks" -- run recipes/quickstart-dit.toml --run "$run-dit" "${settings[@]}"
+  say "drawing names that were not trained on"
+  [ "$short" = 0 ] || names=(--limit 6 --steps 4)
+  "$bin/mmtrain" eval --from "$run-dit" --judge "$run" --data "$work/heldout" --rows 12 "${names[@]}"
+  "$bin/mmtrain" sample --from "$run-dit" --prompt "cat face" "red heart" "man: dark skin tone" "green circle" --grid 4x4 --steps 25 \
+    --guidance 3 >&2
+  "$bin/mmtrain" report "$run-dit" >&2
+  say "took $(($(date +%s) - started)) s for pack, training and table; open $run-dit/report.html and $run-dit/sample.png"
+}
 say() { printf '== %s\n' "$*" >&2; }
 mkdir -p "$work" "$(dirname "$run")"
+if [ "$dit" = 1 ]; then draw; exit 0; fi
 
 # Pictures with names; the row lists come last, so that they mean that all is there.
 root=$work settings=()

@@ -23,3 +23,11 @@ picture=$(find "$work/data/noto/pictures" -name '1f600.png' | head -n 1)
 "$MM_BUILD_DIR/bin/mmtrain" caption "$picture" --from "$work/run-short" --json | grep -q '"caption"'
 "$MM_BUILD_DIR/bin/mmshard" verify "$work/data/noto/train" > /dev/null
 "$MM_BUILD_DIR/bin/mmckpt" verify "$work/run-short" > /dev/null
+# The same for pictures that are drawn: the short run's LLaVA judges them.
+scripts/quickstart.sh dit --short > "$work/dit.txt" 2> "$work/dit.log" || { cat "$work/dit.log" >&2; exit 1; }
+grep -q "^drawn, another's name " "$work/dit.txt"
+grep -q '^real, at this size ' "$work/dit.txt"
+grep -q '^frechet ' "$work/dit.txt"
+grep -q '<svg' "$work/run-short-dit/report.html"
+[ -s "$work/run-short-dit/sample.png" ]
+"$MM_BUILD_DIR/bin/mmckpt" verify "$work/run-short-dit" > /dev/null
