@@ -44,6 +44,50 @@ at::Tensor labels_of(const data::MicroBatch& mb, const at::Tensor& dropped, int6
   return labels;
 }
 
+/// Latents of each picture, drawn from what its encoder gave; of fillers zeros.
+at::Tensor stored_latents(const data::MicroBatch& mb, const DiffusionBatchInputs& in) {
+  const EncodedSettings& settings = in.encoded->settings();
+  const int64_t height = mb.height / settings.factor, width = mb.width / settings.factor;
+  at::Tensor clean = at::zeros(
+      {static_cast<int64_t>(mb.sample_ids.size()), settings.channels, height, width}, in.dtype);
+  for (size_t i = 0; i < mb.sample_ids.size(); ++i) {
+    const uint64_t sample = mb.sample_ids[i];
+    if (sample == data::kFillerId) continue;
+    at::Tensor noise = at::empty({settings.channels, height, width}, at::kFloat);
+    model::fill_normal(noise,
+                       model::sample_stream(in.draws.seed, "latent_noise", in.draws.epoch, sample));
+    clean[static_cast<int64_t>(i)].copy_(in.encoded->latents(sample, noise));
+  }
+  return clean;
+}
+
+/// Stored embeddings padded with zeros to the longest, cut at what the model takes.
+void set_stored_text(const data::MicroBatch& mb, const DiffusionBatchInputs& in,
+                     model::DiffusionInput& out) {
+  const EncodedSettings& settings = in.encoded->settings();
+  const auto pictures = static_cast<int64_t>(mb.sample_ids.size());
+  std::vector<at::Tensor> captions(mb.sample_ids.size());
+  // Without a mask the padded length is a part of the result: the same in every micro-batch.
+  int64_t longest = in.config.mask_captions ? 1 : in.config.caption_tokens;
+  out.pooled = at::zeros({pictures, settings.pooled_width}, in.dtype);
+  for (size_t i = 0; i < captions.size(); ++i) {
+    const uint64_t sample = mb.sample_ids[i];
+    if (sample == data::kFillerId) continue;
+    captions[i] = in.encoded->caption(sample);
+    captions[i] = captions[i].narrow(0, 0, std::min(captions[i].size(0), in.config.caption_tokens));
+    longest = std::max(longest, captions[i].size(0));
+    out.pooled[static_cast<int64_t>(i)].copy_(in.encoded->pooled(sample));
+  }
+  out.captions = at::zeros({pictures, longest, settings.text_width}, in.dtype);
+  out.caption_mask = at::zeros({pictures, longest}, at::kBool);
+  for (size_t i = 0; i < captions.size(); ++i) {
+    if (!captions[i].defined()) continue;
+    const auto row = static_cast<int64_t>(i);
+    out.captions[row].narrow(0, 0, captions[i].size(0)).copy_(captions[i]);
+    out.caption_mask[row].narrow(0, 0, captions[i].size(0)).fill_(true);
+  }
+}
+
 void set_shapes(const data::MicroBatch& mb, at::ScalarType dtype, model::DiffusionInput& out) {
   const auto pictures = static_cast<int64_t>(mb.sample_ids.size());
   const auto sides = at::TensorOptions(at::kDouble);
@@ -84,11 +128,14 @@ model::Batch to_diffusion_batch(const data::MicroBatch& mb, const DiffusionBatch
   batch.tokens = ids_tensor(mb.tokens);
   batch.cu_seqlens.assign(mb.cu_seqlens.begin(), mb.cu_seqlens.end());
   if (batch.cu_seqlens.empty()) batch.cu_seqlens = {0};
-  batch.sizes = diffusion_sizes(in.config, mb.images, mb.height, mb.width,
+  const bool latents = in.encoded != nullptr && in.encoded->settings().channels > 0;
+  const bool embedded = in.encoded != nullptr && in.encoded->settings().text_width > 0;
+  auto input = std::make_shared<model::DiffusionInput>();
+  input->clean = latents ? stored_latents(mb, in) : same_sized_pixels(mb, in.dtype, in.norm);
+  batch.sizes = diffusion_sizes(in.config, mb.images, input->clean.size(2), input->clean.size(3),
                                 static_cast<int64_t>(mb.tokens.size()));
   batch.sizes.targets = mb.target_count;
-  auto input = std::make_shared<model::DiffusionInput>();
-  input->clean = same_sized_pixels(mb, in.dtype, in.norm);
+  if (embedded) set_stored_text(mb, in, *input);
   draw(mb, in, *input);
   if (!in.config.takes_captions())
     input->labels = labels_of(mb, input->caption_dropped, in.config.classes);

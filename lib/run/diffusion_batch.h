@@ -6,6 +6,7 @@
 #include "lib/model/diffusion_config.h"
 #include "lib/model/objective.h"
 #include "lib/run/batch_tensors.h"
+#include "lib/run/encoded_set.h"
 
 namespace mm::run {
 
@@ -20,7 +21,8 @@ struct DiffusionBatchInputs {
   const model::Objective& objective;
   const PixelNorm& norm;
   DiffusionDraws draws;
-  at::ScalarType dtype = at::kFloat;  ///< of clean pictures, noise and times
+  const EncodedSet* encoded = nullptr;  ///< what stands in place of pixels, captions or both
+  at::ScalarType dtype = at::kFloat;    ///< of clean pictures, noise and times
 };
 
 /// A micro-batch of a bucketed set with its noise, times and dropped conditions, each a pure
@@ -29,7 +31,8 @@ struct DiffusionBatchInputs {
 model::Batch to_diffusion_batch(const data::MicroBatch& micro_batch,
                                 const DiffusionBatchInputs& inputs);
 
-/// images, patch_rows and picture_pairs of pictures in `pixels`-sized buckets.
+/// What a micro-batch of equal pictures costs; `height` and `width` in what the model sees: pixels,
+/// or latents.
 model::Sizes diffusion_sizes(const model::DiffusionConfig& config, int64_t pictures, int64_t height,
                              int64_t width, int64_t caption_tokens);
 

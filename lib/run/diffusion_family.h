@@ -2,6 +2,7 @@
 #include "lib/model/diffusion_config.h"
 #include "lib/model/objective.h"
 #include "lib/run/batch_tensors.h"
+#include "lib/run/encoded_set.h"
 #include "lib/run/model_family.h"
 
 namespace mm::run {
@@ -9,7 +10,8 @@ namespace mm::run {
 /// DiT, PixArt and MMDiT on pictures in buckets.
 class DiffusionFamily final : public ModelFamily {
  public:
-  /// Throws as configure_diffusion and objective_of do.
+  /// Opens the stages' encoded sets. Throws as configure_diffusion, objective_of and
+  /// EncodedSet::open do, and DataError where stages' encoders differ.
   DiffusionFamily(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets);
 
   model::Model build() const override;
@@ -26,7 +28,11 @@ class DiffusionFamily final : public ModelFamily {
                         const data::DatasetManifest& set) const override;
 
  private:
+  int64_t factor() const;
+
   const Recipe& recipe_;
+  /// One a stage, null where it has none; with the data sets they are checked against.
+  const std::vector<std::unique_ptr<EncodedSet>> encoded_;
   const model::DiffusionConfig config_;
   const model::Objective objective_;
   const PixelNorm norm_;

@@ -17,19 +17,24 @@ model::DiffusionFamily family_of(const std::string& word) {
   return model::DiffusionFamily::kSd3;
 }
 
-model::DiffusionConfig from_sizes(const Recipe& recipe) {
+model::DiffusionConfig from_sizes(const Recipe& recipe, const StoredInputs& stored) {
   const ModelRecipe::Transformer& t = recipe.model.transformer;
   model::DiffusionConfig config;
   config.family = family_of(recipe.model.family);
   config.heads = t.heads;
   config.head_size = t.hidden / t.heads;
   config.layers = t.layers;
-  config.in_channels = 3;
+  config.in_channels = stored.channels > 0 ? stored.channels : 3;
   config.learned_sigma = recipe.diffusion.learned_sigma;
   config.sample_size = t.grid_side * t.patch;
   config.patch = t.patch;
   config.time_divisor = t.time_divisor;
   config.qk_norm = t.qk_norm;
+  if (stored.text_width > 0) {
+    config.caption_width = stored.text_width;
+    config.pooled_width = stored.pooled_width;
+    config.caption_tokens = recipe.model.text_encoder.max_tokens;
+  }
   return config;
 }
 
@@ -58,21 +63,36 @@ void check_sets(const Recipe& recipe, const std::vector<data::DatasetManifest>& 
 }
 
 void check_buckets(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets,
-                   const model::DiffusionConfig& config) {
+                   int64_t patch) {
   for (size_t i = 0; i < sets.size(); ++i) {
     for (const data::BucketShape& bucket : sets[i].pictures.buckets) {
-      if (bucket.height % config.patch == 0 && bucket.width % config.patch == 0) continue;
+      if (bucket.height % patch == 0 && bucket.width % patch == 0) continue;
       throw UsageError(
-          "{}: has pictures of {}x{} pixels, which patches of {} do not divide; pack with other "
+          "{}: has pictures of {}x{} pixels, which patches of {} pixels do not divide; pack with "
+          "other "
           "buckets, or set model.transformer.patch",
-          recipe.stages[i].data.string(), bucket.width, bucket.height, config.patch);
+          recipe.stages[i].data.string(), bucket.width, bucket.height, patch);
     }
   }
 }
 
+/// Stored embeddings instead of caption ids.
+void check_stored_text(const Recipe& recipe, const StoredInputs& stored,
+                       const model::DiffusionConfig& config) {
+  const bool pooled = config.family == model::DiffusionFamily::kSd3;
+  if (config.caption_width == stored.text_width &&
+      (!pooled || config.pooled_width == stored.pooled_width))
+    return;
+  throw UsageError(
+      "model.from: {} takes text embeddings of width {} (pooled {}), {} has {} (pooled {}); encode "
+      "with the model's own text encoder",
+      recipe.model.from.string(), config.caption_width, config.pooled_width,
+      recipe.stages[0].encoded.string(), stored.text_width, stored.pooled_width);
+}
+
 /// Classes or captions, as the family takes them.
 void settle_conditions(const Recipe& recipe, const data::DatasetManifest& set,
-                       model::DiffusionConfig& config) {
+                       const StoredInputs& stored, model::DiffusionConfig& config) {
   const bool labels = set.tokenizer.kind == kLabels;
   const std::string data = recipe.stages[0].data.string();
   if (config.family == model::DiffusionFamily::kDit) {
@@ -84,9 +104,12 @@ void settle_conditions(const Recipe& recipe, const data::DatasetManifest& set,
                        recipe.model.from.string(), config.classes, data, set.tokenizer.vocab_size);
     return;
   }
+  if (stored.text_width > 0) return check_stored_text(recipe, stored, config);
   if (config.family == model::DiffusionFamily::kSd3)
     throw UsageError(
-        "model.family: sd3 needs stored text embeddings, and {} has caption ids; train pixart",
+        "model.family: sd3 needs stored text embeddings, and {} has caption ids; give "
+        "stage.encoded "
+        "(mmshard encode), or train pixart",
         data);
   if (labels)
     throw UsageError("model.family: {} draws by caption, {} has classes; take dit",
@@ -94,8 +117,9 @@ void settle_conditions(const Recipe& recipe, const data::DatasetManifest& set,
   if (recipe.model.from.empty())
     add_text_encoder(recipe.model.text_encoder, set.tokenizer.vocab_size, config);
   if (config.text.vocab == 0)
-    throw UsageError("model.from: {} needs stored text embeddings, and {} has caption ids",
-                     recipe.model.from.string(), data);
+    throw UsageError(
+        "model.from: {} needs stored text embeddings, and {} has caption ids; give stage.encoded",
+        recipe.model.from.string(), data);
   if (set.tokenizer.vocab_size > config.text.vocab)
     throw UsageError("model.from: {} has {} text rows, the data set {} has {} ids",
                      recipe.model.from.string(), config.text.vocab, data, set.tokenizer.vocab_size);
@@ -132,24 +156,30 @@ model::Objective objective_of(const DiffusionRecipe& recipe) {
 }
 
 model::DiffusionConfig configure_diffusion(const Recipe& recipe,
-                                           const std::vector<data::DatasetManifest>& sets) {
+                                           const std::vector<data::DatasetManifest>& sets,
+                                           const StoredInputs& stored) {
   MM_CHECK(!sets.empty(), "a recipe has at least one stage");
   check_sets(recipe, sets);
   model::DiffusionConfig config =
-      recipe.model.from.empty() ? from_sizes(recipe)
+      recipe.model.from.empty() ? from_sizes(recipe, stored)
                                 : model::read_diffusion_config(recipe.model.from / "config.json");
   if (config.family != family_of(recipe.model.family))
     throw UsageError("model.family is {}, {} holds a model of family {}", recipe.model.family,
                      recipe.model.from.string(), model::diffusion_family_name(config.family));
-  if (config.in_channels != 3)
-    throw UsageError("model.from: {} draws latents of {} channels, the data sets have pixels",
-                     recipe.model.from.string(), config.in_channels);
+  const int64_t channels = stored.channels > 0 ? stored.channels : 3;
+  if (config.in_channels != channels)
+    throw UsageError(
+        "model.from: {} draws pictures of {} channels, the stages have {} of {}; give "
+        "stage.encoded "
+        "of a VAE with as many channels (mmshard encode)",
+        recipe.model.from.string(), config.in_channels, stored.channels > 0 ? "latents" : "pixels",
+        channels);
   if (config.learned_sigma != recipe.diffusion.learned_sigma)
     throw UsageError("diffusion.learned_sigma is {}, the model of {} has {}learned variance",
                      recipe.diffusion.learned_sigma, recipe.model.from.string(),
                      config.learned_sigma ? "a " : "no ");
-  settle_conditions(recipe, sets.front(), config);
-  check_buckets(recipe, sets, config);
+  settle_conditions(recipe, sets.front(), stored, config);
+  check_buckets(recipe, sets, config.patch * stored.factor);
   model::check_config(config, recipe.path.string());
   return config;
 }

@@ -11,11 +11,18 @@ namespace mm::run {
 /// [diffusion] as an objective. Throws UsageError naming what does not go together.
 model::Objective objective_of(const DiffusionRecipe& recipe);
 
+/// What the stages' encoded sets hold in place of pixels and caption ids.
+struct StoredInputs {
+  int64_t channels = 0, factor = 1;          ///< of latents; 0: pixels
+  int64_t text_width = 0, pooled_width = 0;  ///< of embeddings; 0: caption ids
+};
+
 /// The transformer's configuration: sizes from [model] or from model.from's config.json, classes or
 /// the text encoder's vocabulary from the data sets. Throws UsageError naming both sides when a set
 /// is not bucketed, when the sets disagree with one another or with the model (a bucket that
 /// patches do not divide, labels for a model of captions).
 model::DiffusionConfig configure_diffusion(const Recipe& recipe,
-                                           const std::vector<data::DatasetManifest>& sets);
+                                           const std::vector<data::DatasetManifest>& sets,
+                                           const StoredInputs& stored = {});
 
 }  // namespace mm::run

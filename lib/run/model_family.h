@@ -28,6 +28,7 @@ struct PackFootprint {
 /// How a micro-batch becomes tensors.
 struct BatchOptions {
   const optim::Precision& precision;
+  size_t stage = 0;
   uint64_t epoch = 0;  ///< random draws of a sample are keyed by it
 };
 

@@ -15,6 +15,12 @@ namespace {
 
 void check_drawing(const TrainedDiffusion& trained, const std::vector<Condition>& conditions,
                    const DrawOptions& options) {
+  if (trained.config.in_channels != 3 ||
+      (trained.config.takes_captions() && trained.config.text.vocab == 0))
+    throw UsageError(
+        "{}: draws latents or takes stored embeddings; drawing needs a model of pixels and classes "
+        "or its own text encoder",
+        trained.run.string());
   const int64_t patch = trained.config.patch;
   if (options.size.empty() || options.size.height % patch != 0 || options.size.width % patch != 0)
     throw UsageError("--size {}x{}: sides are multiples of the model's patch, {}",

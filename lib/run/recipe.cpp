@@ -125,6 +125,7 @@ Json resume_contract(const Recipe& r) {
     if (s.optimizer != "adamw") json[prefix + "optimizer"] = s.optimizer;
     if (s.oversize != "refuse" || s.max_attention_pairs != 0 || s.image_cost != 0)
       json[prefix + "plan"] = {s.oversize, s.max_attention_pairs, s.image_cost};
+    if (!s.encoded.empty()) json[prefix + "encoded"] = true;
     if (s.packing == "buckets") json[prefix + "buckets"] = {s.batch_pixels, s.leftovers};
     json[prefix + "batch"] = {s.sequence_length, s.packs_per_step, s.max_images, s.packing};
   }

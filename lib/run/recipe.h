@@ -46,6 +46,8 @@ struct ModelRecipe {
     int64_t hidden = 256, layers = 4, heads = 4;
     int64_t max_tokens = 32;  ///< of a caption
   } text_encoder;
+  /// Frozen models whose stored output the stages must have; empty: whichever it is.
+  std::filesystem::path vae, text_model;
   bool diffusion() const { return family == "dit" || family == "pixart" || family == "sd3"; }
   /// Parts of this family.
   const std::vector<std::string>& parts() const { return diffusion() ? kDiffusionParts : kParts; }
@@ -123,6 +125,7 @@ struct EmaRecipe {
 struct StageRecipe {
   std::string name;
   std::filesystem::path data;      ///< a data set that mmshard packed
+  std::filesystem::path encoded;   ///< what mmshard encode made of it; empty: pixels, caption ids
   std::vector<std::string> train;  ///< parts; the others are frozen and cost nothing
   int64_t steps = 0;
   int64_t sequence_length = 0;       ///< tokens of a pack at most

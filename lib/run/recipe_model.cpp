@@ -114,6 +114,7 @@ ModelRecipe read_model(ConfigTable t) {
        .min = 1,
        .max = 1 << 16,
        .doc = "rows are filled up to a multiple of this; mmckpt convert cuts the filling off"});
+  if (model.diffusion()) read_frozen_encoders(t, model);
   if (const auto from = t.find_path("from", {.must_exist = true,
                                              .doc = "Hugging Face directory (LLaVA, LLaVA-NeXT, "
                                                     "OneVision, Qwen2.5-VL; a diffusers "

@@ -122,6 +122,12 @@ void read_bucket_plan(ConfigTable& t, StageRecipe& stage) {
        .max = int64_t{1} << 40,
        .doc = "diffusion: pixels of a batch at most; a batch has one shape, and as many pictures "
               "as fit, but at least one"});
+  if (const auto encoded = t.find_path(
+          "encoded",
+          {.must_exist = true,
+           .doc = "diffusion: what mmshard encode made of `data`: latents in place of pixels, "
+                  "embeddings in place of caption ids"}))
+    stage.encoded = *encoded;
   stage.leftovers = t.get_enum(
       "leftovers",
       {.words = {"keep", "drop"},
@@ -172,8 +178,7 @@ StageRecipe read_stage(ConfigTable t, const Recipe& run) {
                                          "diffusion models text_encoder, transformer"});
   for (const std::string& part : stage.train) {
     if (std::find(parts.begin(), parts.end(), part) == parts.end())
-      t.fail("train",
-             fmt::format("unknown part \"{}\"; expected {}", part, one_of(parts)));
+      t.fail("train", fmt::format("unknown part \"{}\"; expected {}", part, one_of(parts)));
   }
   if (std::set<std::string>(stage.train.begin(), stage.train.end()).size() != stage.train.size())
     t.fail("train", "a part stands there twice");

@@ -17,6 +17,9 @@ LoraRecipe read_lora(ConfigTable table);
 /// [model.transformer] and [model.text_encoder], for a start from scratch.
 void read_diffusion_sizes(ConfigTable model_table, ModelRecipe& model);
 
+/// model.vae and model.text_model.
+void read_frozen_encoders(ConfigTable model_table, ModelRecipe& model);
+
 /// [diffusion].
 DiffusionRecipe read_diffusion(ConfigTable table);
 

@@ -9,6 +9,7 @@
 #include "lib/run/diffusion_batch.h"
 #include "lib/run/diffusion_setup.h"
 #include "lib/run/drawing_evaluation.h"
+#include "lib/run/encode_dataset.h"
 #include "lib/run/trained_diffusion.h"
 #include "lib/state/load_state.h"
 #include "tests/run/tiny_diffusion.h"
@@ -40,6 +41,11 @@ std::map<std::string, at::Tensor> averages(const std::filesystem::path& run) {
   }
   mm::state::load_tensors(checkpoint, wanted);
   return tensors;
+}
+
+void open_and_draw(const std::filesystem::path& run) {
+  const TrainedDiffusion trained = open_trained_diffusion(run);
+  draw_pictures(trained, *trained.params, {{}}, usual_drawing(trained));
 }
 
 mm::data::MicroBatch two_pictures() {
@@ -180,7 +186,7 @@ TEST_CASE("recipes and data sets that do not go together are refused in one line
                        doctest::Contains("not a bucketed set"), mm::UsageError);
   CHECK_THROWS_WITH_AS(
       configure_diffusion(tiny_diffusion_recipe(dir.path(), {"model.transformer.patch=3"}), {set}),
-      doctest::Contains("patches of 3 do not divide"), mm::UsageError);
+      doctest::Contains("patches of 3 pixels do not divide"), mm::UsageError);
   CHECK_THROWS_WITH_AS(
       configure_diffusion(tiny_diffusion_recipe(dir.path(), {"model.family=dit"}), {set}),
       doctest::Contains("dit draws by class"), mm::UsageError);
@@ -202,4 +208,30 @@ TEST_CASE("frechet_distance: by hand in one dimension, zero of equal sets, symme
   CHECK(frechet_distance(b, a) == doctest::Approx(18));
   const at::Tensor many = at::arange(60, at::kDouble).sin().view({20, 3});
   CHECK(frechet_distance(many, many) == doctest::Approx(0).epsilon(1e-9));
+}
+
+TEST_CASE(
+    "stored latents and embeddings: the trainer takes them on any ranks, other encoders' not") {
+  TempDir dir;
+  tiny_diffusion_recipe(dir.path());
+  const std::filesystem::path vae = std::filesystem::path(MM_TEST_DATA) / "oracles/vae";
+  encode_dataset({.dataset = dir / "pictures", .vae = vae, .output = dir / "latents"});
+  const auto config = [&](const std::string& extra) {
+    return std::vector<std::string>{"stage.0.encoded=" + (dir / "latents").string(),
+                                    "model.transformer.patch=1", extra};
+  };
+  const Recipe recipe = tiny_diffusion_recipe(dir.path(), config("model.vae=" + vae.string()));
+  const Outcome one = run_threads(recipe, dir / "one", 1);
+  CHECK(one.weights.contains("pos_embed.proj.weight"));
+  CHECK(one.weights.at("pos_embed.proj.weight").size(1) == 4);
+  CHECK(weight_difference(one, run_threads(recipe, dir / "two", 2)) < 1e-9);
+  CHECK_THROWS_WITH_AS(open_and_draw(dir / "one"), doctest::Contains("draws latents"),
+                       mm::UsageError);
+  std::filesystem::copy(vae, dir / "vae");
+  std::filesystem::permissions(dir / "vae/config.json", std::filesystem::perms::owner_all);
+  std::ofstream(dir / "vae/config.json", std::ios::app) << " ";
+  const Recipe other =
+      tiny_diffusion_recipe(dir.path(), config("model.vae=" + (dir / "vae").string()));
+  CHECK_THROWS_WITH_AS(run_threads(other, dir / "other", 1), doctest::Contains("stored by the VAE"),
+                       mm::Error);
 }
