@@ -18,6 +18,9 @@ int main(int argc, char** argv) {
   mm::mmprobe::add_node(app, action);
   mm::mmprobe::add_nccl(app, action);
   mm::mmprobe::add_pairs(app, action);
+  mm::mmprobe::add_fleet(app, action);
+  mm::mmprobe::add_topo(app, action);
+  mm::mmprobe::add_watch(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -11,5 +11,8 @@ using Action = std::function<int()>;
 void add_node(CLI::App& app, Action& action);
 void add_nccl(CLI::App& app, Action& action);
 void add_pairs(CLI::App& app, Action& action);
+void add_fleet(CLI::App& app, Action& action);
+void add_topo(CLI::App& app, Action& action);
+void add_watch(CLI::App& app, Action& action);
 
 }  // namespace mm::mmprobe

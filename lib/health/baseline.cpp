@@ -66,25 +66,34 @@ void compare_fact(const std::string& key, const Json& was, const Json& is, doubl
   findings.push_back(std::move(finding));
 }
 
-void compare_counter(const std::string& key, const Json& was, const Json& is, int64_t since_ms,
-                     std::vector<Finding>& findings) {
-  const Growth* growth = growth_of(key);
-  if (growth == nullptr || !was.is_number_unsigned() || !is.is_number()) return;
-  const uint64_t before = was.get<uint64_t>(), now = is.get<uint64_t>();
-  // A counter that went back was reset with its driver.
-  const uint64_t rise = now >= before ? now - before : now;
-  if (rise < growth->least) return;
-  findings.push_back({.level = growth->level,
-                      .code = growth->code,
-                      .where = key,
-                      .what = "rose since the baseline",
-                      .evidence = fmt::format("{}, was {}", now, before),
-                      .action = growth->level == Level::kBad ? "exclude the node; check the part"
-                                                             : "watch whether it goes on rising",
-                      .since_unix_ms = since_ms});
+void compare_counters(const Json& before, const Json& now, int64_t since_ms,
+                      std::vector<Finding>& findings) {
+  for (const auto& [key, was] : before.items()) {
+    const Json is = now.value(key, Json(nullptr));
+    if (!was.is_number_unsigned() || !is.is_number()) continue;
+    for (Finding& finding : judge_growth(key, was.get<uint64_t>(), is.get<uint64_t>())) {
+      finding.what = "rose since the baseline";
+      finding.since_unix_ms = since_ms;
+      findings.push_back(std::move(finding));
+    }
+  }
 }
 
 }  // namespace
+
+std::vector<Finding> judge_growth(const std::string& counter, uint64_t was, uint64_t is) {
+  const Growth* growth = growth_of(counter);
+  // A counter that went back was reset with its driver.
+  const uint64_t rise = is >= was ? is - was : is;
+  if (growth == nullptr || rise < growth->least) return {};
+  return {{.level = growth->level,
+           .code = growth->code,
+           .where = counter,
+           .what = "rose",
+           .evidence = fmt::format("{}, was {}", is, was),
+           .action = growth->level == Level::kBad ? "exclude the node; check the part"
+                                                  : "watch whether it goes on rising"}};
+}
 
 void learn_baseline(const NodeReport& report, const std::filesystem::path& file) {
   const Json json = {{"schema", 1},
@@ -118,9 +127,7 @@ std::vector<Finding> compare_baseline(const NodeReport& report, const std::files
     compare_fact(key, was, facts.value(key, Json(nullptr)), tolerance, findings);
   }
   // Another node's counters say nothing about this one's.
-  if (same_host)
-    for (const auto& [key, was] : baseline["counters"].items())
-      compare_counter(key, was, counters.value(key, Json(nullptr)), since_ms, findings);
+  if (same_host) compare_counters(baseline["counters"], counters, since_ms, findings);
   if (findings.empty()) findings.push_back(ok("baseline", "as learned " + iso_time(since_ms)));
   return findings;
 }

@@ -25,4 +25,7 @@ void learn_baseline(const NodeReport& report, const std::filesystem::path& file)
 std::vector<Finding> compare_baseline(const NodeReport& report, const std::filesystem::path& file,
                                       double tolerance);
 
+/// What it means that a counter rose from `was` to `is`: at most one finding.
+std::vector<Finding> judge_growth(const std::string& counter, uint64_t was, uint64_t is);
+
 }  // namespace mm::health

@@ -65,19 +65,6 @@ std::vector<NumaNode> read_numa(const SystemTree& tree) {
   return nodes;
 }
 
-std::vector<MemoryController> read_controllers(const SystemTree& tree) {
-  std::vector<MemoryController> controllers;
-  const std::string base = "/sys/devices/system/edac/mc";
-  for (const std::string& name : tree.names(base)) {
-    const auto corrected = tree.number(base + "/" + name + "/ce_count");
-    const auto uncorrected = tree.number(base + "/" + name + "/ue_count");
-    if (!corrected || !uncorrected) continue;
-    controllers.push_back(
-        {name, static_cast<uint64_t>(*corrected), static_cast<uint64_t>(*uncorrected)});
-  }
-  return controllers;
-}
-
 // "NVRM version: NVIDIA UNIX ... Module  570.124.06  Thu ...": the first word of digits and dots.
 std::string module_version(const std::string& text) {
   std::istringstream words(text.substr(0, text.find('\n')));
@@ -99,6 +86,19 @@ void read_times(const SystemTree& tree, HostReport& host) {
 }
 
 }  // namespace
+
+std::vector<MemoryController> read_controllers(const SystemTree& tree) {
+  std::vector<MemoryController> controllers;
+  const std::string base = "/sys/devices/system/edac/mc";
+  for (const std::string& name : tree.names(base)) {
+    const auto corrected = tree.number(base + "/" + name + "/ce_count");
+    const auto uncorrected = tree.number(base + "/" + name + "/ue_count");
+    if (!corrected || !uncorrected) continue;
+    controllers.push_back(
+        {name, static_cast<uint64_t>(*corrected), static_cast<uint64_t>(*uncorrected)});
+  }
+  return controllers;
+}
 
 HostReport read_host(const SystemTree& tree) {
   HostReport host;

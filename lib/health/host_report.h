@@ -49,6 +49,7 @@ struct HostReport {
 };
 
 HostReport read_host(const SystemTree& tree);
+std::vector<MemoryController> read_controllers(const SystemTree& tree);
 
 /// F53 memory, F51 size, F50 memory errors, F52 versions, F37 clock, F18 Lustre.
 std::vector<Finding> judge_host(const HostReport& host, const Expectation& expected);

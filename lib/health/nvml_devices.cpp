@@ -8,6 +8,7 @@
 #include "lib/base/text_escape.h"
 #include "lib/health/guarded_call.h"
 #include "lib/health/nvml_api.h"
+#include "lib/health/nvml_session.h"
 
 namespace mm::health {
 namespace {
@@ -162,15 +163,9 @@ GpuDevice read_device(const NvmlApi& nvml, unsigned index, NvmlDevice& device) {
   return gpu;
 }
 
-// Xids that arrive between registering and now; NVML keeps none of before.
-void read_events(const NvmlApi& nvml, const std::vector<NvmlDevice>& handles, GpuReport& report) {
-  NvmlEventSet set = nullptr;
-  if (!nvml.events_new || !nvml.events_register || !nvml.events_wait || !nvml.events_free ||
-      nvml.events_new(&set) != kNvmlSuccess)
-    return;
-  for (const NvmlDevice device : handles) {
-    if (device != nullptr) nvml.events_register(device, kEventXid, set);
-  }
+// Xids since the last call that NVML kept; it keeps none of before the registration.
+void take_events(const NvmlApi& nvml, NvmlEventSet set, const std::vector<NvmlDevice>& handles,
+                 GpuReport& report) {
   NvmlEvent event;
   for (int taken = 0; taken < 64 && nvml.events_wait(set, &event, 0) == kNvmlSuccess; ++taken) {
     for (size_t i = 0; i < handles.size(); ++i) {
@@ -178,10 +173,49 @@ void read_events(const NvmlApi& nvml, const std::vector<NvmlDevice>& handles, Gp
         report.devices[i].xid_events.push_back(static_cast<unsigned>(event.data));
     }
   }
-  nvml.events_free(set);
 }
 
-void read_all(const NvmlApi& nvml, GpuReport& report) {
+std::string start_problem(const NvmlLibrary& library, const NvmlApi& nvml,
+                          const std::string& name) {
+  if (!library) return fmt::format("{} not found", name);
+  if (!nvml.complete()) return fmt::format("{} lacks functions of NVML", name);
+  const int code = nvml.init();
+  if (code == kNvmlSuccess) return "";
+  return fmt::format("NVML does not start: {} (NVML {})", nvml.error_text(code), code);
+}
+
+}  // namespace
+
+struct NvmlSession::State {
+  explicit State(const std::string& name)
+      : library(name), nvml(library), problem(start_problem(library, nvml, name)) {}
+  ~State() {
+    if (events != nullptr) nvml.events_free(events);
+    if (problem.empty()) nvml.shutdown();
+  }
+
+  void register_events(const std::vector<NvmlDevice>& handles) {
+    if (events != nullptr || !nvml.events_new || !nvml.events_register || !nvml.events_wait ||
+        !nvml.events_free || nvml.events_new(&events) != kNvmlSuccess)
+      return;
+    for (const NvmlDevice device : handles) {
+      if (device != nullptr) nvml.events_register(device, kEventXid, events);
+    }
+  }
+
+  NvmlLibrary library;
+  NvmlApi nvml;
+  std::string problem;
+  NvmlEventSet events = nullptr;
+};
+
+NvmlSession::NvmlSession(const std::string& library) : state_(std::make_unique<State>(library)) {}
+NvmlSession::~NvmlSession() = default;
+
+GpuReport NvmlSession::read() {
+  const NvmlApi& nvml = state_->nvml;
+  GpuReport report{.problem = state_->problem};
+  if (!report.problem.empty()) return report;
   std::array<char, 128> driver{};
   if (nvml.driver(driver.data(), driver.size() - 1) == kNvmlSuccess) report.driver = driver.data();
   int cuda = 0;
@@ -190,37 +224,18 @@ void read_all(const NvmlApi& nvml, GpuReport& report) {
   unsigned count = 0;
   if (const int code = nvml.count(&count); code != kNvmlSuccess) {
     report.problem = fmt::format("cannot count devices: {} (NVML {})", nvml.error_text(code), code);
-    return;
+    return report;
   }
   report.checked = true;
   std::vector<NvmlDevice> handles(std::min(count, kMaxDevices), nullptr);
   for (unsigned i = 0; i < handles.size(); ++i)
     report.devices.push_back(read_device(nvml, i, handles[i]));
-  read_events(nvml, handles, report);
-}
-
-}  // namespace
-
-GpuReport read_gpus(const std::string& library_name) {
-  GpuReport report;
-  const NvmlLibrary library(library_name);
-  if (!library) {
-    report.problem = fmt::format("{} not found", library_name);
-    return report;
-  }
-  const NvmlApi nvml(library);
-  if (!nvml.complete()) {
-    report.problem = fmt::format("{} lacks functions of NVML", library_name);
-    return report;
-  }
-  if (const int code = nvml.init(); code != kNvmlSuccess) {
-    report.problem = fmt::format("NVML does not start: {} (NVML {})", nvml.error_text(code), code);
-    return report;
-  }
-  read_all(nvml, report);
-  nvml.shutdown();
+  state_->register_events(handles);
+  if (state_->events != nullptr) take_events(nvml, state_->events, handles, report);
   return report;
 }
+
+GpuReport read_gpus(const std::string& library) { return NvmlSession(library).read(); }
 
 GpuReport read_gpus_guarded(const std::string& library, int deadline_ms) {
   GuardedCall call = GuardedCall::start([&] { return gpus_json(read_gpus(library)).dump(); });

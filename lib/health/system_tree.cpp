@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <system_error>
 
@@ -29,16 +30,15 @@ std::filesystem::path SystemTree::at(std::string_view path) const {
 std::optional<std::string> SystemTree::text(std::string_view path) const {
   const int fd = ::open(at(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
-  std::string content(kMaxBytes, '\0');
-  size_t filled = 0;
+  // Nearly all of these files are short; a large buffer for each would cost more than reading.
+  std::string content;
+  std::array<char, 4096> part{};
   ssize_t got = 0;
-  while (filled < content.size() &&
-         (got = ::read(fd, content.data() + filled, content.size() - filled)) > 0) {
-    filled += static_cast<size_t>(got);
-  }
+  while (content.size() < kMaxBytes && (got = ::read(fd, part.data(), part.size())) > 0)
+    content.append(part.data(), static_cast<size_t>(got));
   ::close(fd);
   if (got < 0) return std::nullopt;
-  return std::string(trim(std::string_view(content).substr(0, filled)));
+  return std::string(trim(content));
 }
 
 std::optional<int64_t> SystemTree::number(std::string_view path) const {

@@ -1,0 +1,67 @@
+#include "apps/mmprobe/node_options.h"
+
+#include "lib/base/env.h"
+
+namespace mm::mmprobe {
+namespace {
+
+void add_reading(CLI::App* verb, NodeFlags& flags) {
+  const char* group = "What to read";
+  verb->add_option("--path", flags.node.paths,
+                   "path to probe, may be given again; default: the working directory")
+      ->group(group);
+  verb->add_option("--disk-deadline-ms", flags.node.disk_deadline_ms,
+                   "a path or mount that does not answer in time is bad")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 60'000))
+      ->group(group);
+  verb->add_option("--sysfs-root", flags.node.root,
+                   "read /proc and /sys below this directory instead")
+      ->capture_default_str()
+      ->group(group);
+  verb->add_option("--kmsg", flags.kmsg, "kernel log: /dev/kmsg, or a file of it or of dmesg")
+      ->group(group);
+  verb->add_flag("--full", flags.node.full,
+                 "also measure processor, memory and disk, within three minutes")
+      ->group(group);
+}
+
+void add_judging(CLI::App* verb, NodeFlags& flags) {
+  const char* group = "How to judge";
+  std::string names;
+  for (const std::string& name : health::expectation_names()) names += " " + name;
+  verb->add_option("--sku", flags.kind, "kind of node: a TOML file, or one of:" + names)
+      ->group(group);
+  verb->add_option("--baseline", flags.node.baseline, "compare with what node --learn wrote")
+      ->check(CLI::ExistingFile)
+      ->group(group);
+  verb->add_option("--min-free-gib", flags.min_free_gib, "a path with less room is bad")
+      ->check(CLI::NonNegativeNumber)
+      ->group(group);
+  verb->add_flag("--busy-ok", flags.node.busy_ok,
+                 "a job may be running: GPU memory in use is no fault")
+      ->group(group);
+  verb->add_option("--xid-table", flags.node.xid_table, "another table of Xid actions, TOML")
+      ->check(CLI::ExistingFile)
+      ->group(group);
+}
+
+}  // namespace
+
+void add_node_flags(CLI::App* verb, NodeFlags& flags) {
+  add_reading(verb, flags);
+  add_judging(verb, flags);
+}
+
+health::NodeOptions resolve(const NodeFlags& flags) {
+  health::NodeOptions node = flags.node;
+  node.expected = health::load_expectation(flags.kind);
+  if (flags.min_free_gib) node.expected.storage.free_gib_min = *flags.min_free_gib;
+  if (!flags.kmsg.empty()) node.kmsg = flags.kmsg;
+  if (const auto library = env::get("MMPROBE_NVML")) node.nvml_library = *library;
+  if (const auto library = env::get("MMPROBE_NCCL")) node.nccl_library = *library;
+  if (!node.paths.empty()) node.full_tests.directory = node.paths.front();
+  return node;
+}
+
+}  // namespace mm::mmprobe
