@@ -17,12 +17,15 @@ struct Options {
 void add_eval(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("eval",
                                       "Scores a run on a packed data set: names of pictures beside "
-                                      "two baselines, perplexity, captions, answers.");
+                                      "two baselines, perplexity, captions, answers; of a "
+                                      "diffusion run the loss at fixed times, or by a judge.");
   auto options = std::make_shared<Options>();
   verb->add_option("--from", options->from, "run directory; its newest whole checkpoint is used")
       ->required();
-  verb->add_option("--data", options->data,
-                   "packed data set of pictures with names that were not trained on")
+  verb->add_option(
+          "--data", options->data,
+          "packed data set of pictures with names that were not trained on; of a diffusion "
+          "run without --judge: a bucketed set with its classes or its tokenizer")
       ->required();
   verb->add_option("--task", options->tasks,
                    "one or more of names, perplexity, captions, retrieval, yes-no, counting, "
@@ -61,6 +64,7 @@ void add_eval(CLI::App& app, Action& action) {
       "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/noto/heldout\n"
       "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/noto/heldout --limit 20 "
       "--json\n"
+      "  mmtrain eval --from runs/fashion --data data/packed/fashion-heldout\n"
       "  mmtrain eval --from runs/quickstart-dit --judge runs/quickstart --data "
       "runs/quickstart-data/noto/heldout\n"
       "  mmtrain eval --from runs/vqa --data data/pope --task yes-no,perplexity --answers "

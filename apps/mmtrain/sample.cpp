@@ -7,8 +7,7 @@ namespace mm::mmtrain {
 namespace {
 struct Options {
   std::string from, out, grid, size, sampler;
-  std::vector<std::string> prompts;
-  std::vector<int64_t> labels;
+  std::vector<std::string> prompts, labels;
   int64_t steps = 0;
   uint64_t seed = 0;
   double guidance = 4;
@@ -81,8 +80,8 @@ void add_sample(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("--prompt", options->prompts,
                    "captions, drawn in turn; without any, and without labels: no condition");
-  verb->add_option("--label", options->labels, "classes by number, of class-conditional models")
-      ->check(CLI::Range(0, 1 << 30));
+  verb->add_option("--label", options->labels,
+                   "classes by name or number, of class-conditional models");
   verb->add_option("--grid", options->grid,
                    "columns x rows, such as 4x4; default: one row of all prompts or labels");
   verb->add_option("--size", options->size,
@@ -93,7 +92,7 @@ void add_sample(CLI::App& app, Action& action) {
   verb->footer(
       "Examples:\n"
       "  mmtrain sample --from runs/quickstart-dit --prompt \"red heart\" --grid 4x4\n"
-      "  mmtrain sample --from runs/fashion --label 0 1 2 3 --guidance 3 --out shirts.png");
+      "  mmtrain sample --from runs/fashion --label Trouser Bag 7 --guidance 3 --grid 6x6");
   verb->callback([options, &action] {
     action = [options] {
       if (!options->prompts.empty() && !options->labels.empty())

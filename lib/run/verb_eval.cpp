@@ -8,6 +8,7 @@
 #include "lib/run/engine.h"
 #include "lib/run/evaluation.h"
 #include "lib/run/task_evaluation.h"
+#include "lib/run/validation_loss.h"
 
 namespace mm::run {
 namespace {
@@ -58,21 +59,43 @@ EvalResult judge_names(const std::filesystem::path& run, const Json& options) {
   return evaluate(trained, read_eval_samples(trained, *set, options.at("limit")), options);
 }
 
-EvalResult judge_drawings(const std::filesystem::path& run, const Json& options) {
-  const std::string judging = options.at("judge");
-  if (judging.empty())
-    throw UsageError(
-        "--judge: {} draws pictures; give a run of a LLaVA that names such pictures, and as --data "
-        "the held-out set of that run",
-        run.string());
-  const TrainedDiffusion trained = open_trained_diffusion(run);
-  const TrainedModel judge = open_trained(judging);
-  const auto set = data::Dataset::open(options.at("data").get<std::string>());
+EvalResult judge_drawings(const TrainedDiffusion& trained, const data::Dataset& set,
+                          const Json& options) {
+  const TrainedModel judge = open_trained(options.at("judge").get<std::string>());
   DrawOptions draw = usual_drawing(trained);
   draw.guidance.scale = options.at("guidance");
   draw.sampler.steps = options.at("steps");
-  return evaluate_drawings(trained, judge, read_eval_samples(judge, *set, options.at("limit")),
-                           draw, options.at("max_new_tokens"));
+  return evaluate_drawings(trained, judge, read_eval_samples(judge, set, options.at("limit")), draw,
+                           options.at("max_new_tokens"));
+}
+
+/// What is kept, and what is printed of it.
+struct Evaluated {
+  EvalResult result;
+  std::string text;
+};
+
+Evaluated with_text(EvalResult result, const Json& options) {
+  std::string text = result.rows.empty() ? "" : result.table(options.at("rows"));
+  text += result.task_lines();
+  return {std::move(result), std::move(text)};
+}
+
+Evaluated evaluate_diffusion(const std::filesystem::path& run, const Json& options) {
+  if (options.at("tasks") != Json::array({"names"}))
+    throw UsageError(
+        "--task: {} draws pictures, and the tasks are questions to a LLaVA; without --task it is "
+        "scored by its validation loss, with --judge by what its pictures show",
+        run.string());
+  const TrainedDiffusion trained = open_trained_diffusion(run);
+  const auto set = data::Dataset::open(options.at("data").get<std::string>());
+  if (!options.at("judge").get<std::string>().empty())
+    return with_text(judge_drawings(trained, *set, options), options);
+  const ValidationLoss loss =
+      validation_loss(trained, *trained.params, *set, {.limit = options.at("limit")});
+  EvalResult result{.data = set->directory().string(), .step = trained.step};
+  result.tasks["validation_loss"] = loss.to_json();
+  return {std::move(result), loss.table()};
 }
 
 }  // namespace
@@ -80,15 +103,11 @@ EvalResult judge_drawings(const std::filesystem::path& run, const Json& options)
 int verb_eval(const Json& options) {
   tasks_of(options);  // a wrong name is said before a model is loaded
   const std::filesystem::path run = options.at("from").get<std::string>();
-  const EvalResult result =
-      is_diffusion_run(run) ? judge_drawings(run, options) : judge_names(run, options);
-  write_file_atomic(run / "eval.json", result.to_json().dump() + "\n");
-  if (options.at("json").get<bool>()) {
-    fmt::print("{}\n", result.to_json().dump(2));
-  } else {
-    fmt::print("{}{}", result.rows.empty() ? "" : result.table(options.at("rows")),
-               result.task_lines());
-  }
+  const auto [result, text] = is_diffusion_run(run) ? evaluate_diffusion(run, options)
+                                                    : with_text(judge_names(run, options), options);
+  const Json json = result.to_json();
+  write_file_atomic(run / "eval.json", json.dump() + "\n");
+  fmt::print("{}", options.at("json").get<bool>() ? json.dump(2) + "\n" : text);
   return 0;
 }
 

@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
+#include "lib/base/edit_distance.h"
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/image/encode.h"
@@ -30,14 +34,30 @@ DrawOptions draw_options(const TrainedDiffusion& trained, const Json& options) {
   return draw;
 }
 
+/// A class by its name, or else by its number.
+Condition label_condition(const TrainedDiffusion& trained, const std::string& word) {
+  if (trained.config.takes_captions())
+    throw UsageError("--label: {} draws by caption; give --prompt", trained.run.string());
+  const std::vector<std::string>& names = trained.data.tokenizer.classes;
+  if (const auto found = std::ranges::find(names, word); found != names.end())
+    return {.label = found - names.begin()};
+  int64_t number = -1;
+  const char* const end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, number);
+  if (error == std::errc() && stop == end && number >= 0 && number < trained.config.classes)
+    return {.label = number};
+  throw UsageError("--label {}: no name of a class, and no number of 0 to {}{}", word,
+                   trained.config.classes - 1, suggestion(word, names));
+}
+
 /// Prompts or labels, in turn, as many as the grid has places.
 std::vector<Condition> conditions_of(const TrainedDiffusion& trained, const Json& options,
                                      int64_t& columns) {
   std::vector<Condition> given;
   for (const auto& prompt : options.at("prompts").get<std::vector<std::string>>())
     given.push_back(caption_condition(trained, prompt));
-  for (const int64_t label : options.at("labels").get<std::vector<int64_t>>())
-    given.push_back({.label = label});
+  for (const auto& label : options.at("labels").get<std::vector<std::string>>())
+    given.push_back(label_condition(trained, label));
   if (given.empty()) given.emplace_back();
   columns = options.at("columns");
   if (columns == 0) {

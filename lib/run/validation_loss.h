@@ -1,0 +1,48 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "lib/base/json.h"
+#include "lib/data/dataset.h"
+#include "lib/run/trained_diffusion.h"
+
+namespace mm::run {
+
+struct ValidationOptions {
+  int64_t times = 8;   ///< model::fixed_times of the objective
+  int64_t limit = 0;   ///< first rows only, 0: all
+  int64_t batch = 32;  ///< pictures at once; moves nothing but rounding
+};
+
+/// Losses of held-out pictures at fixed times, without a draw: two runs of one objective, or two
+/// steps of one run, are compared by it. Each picture weighs the same, conditions are kept.
+struct ValidationLoss {
+  struct AtTime {
+    double time = 0;      ///< step in [0, T); of flows sigma in [0, 1], 1 is noise
+    double loss = 0;      ///< mean over pictures and their elements, as training weights it
+    double variance = 0;  ///< of it: the variational bound, in bits
+  };
+  int64_t samples = 0;
+  bool averaged = false;  ///< by the moving average of the weights
+  bool flow = false;      ///< times are sigmas
+  bool bound = false;     ///< there is a variational bound
+  std::vector<AtTime> at;
+
+  /// Over times.
+  double mean() const;
+  /// {samples, averaged, mean, by_step or by_sigma: {time: loss}[, variance_terms: {time: bits}]}.
+  Json to_json() const;
+  /// A line a time, then the mean.
+  std::string table() const;
+
+ private:
+  std::string name_of(const AtTime& one) const;
+};
+
+/// Noise is a function of the row of `set` and the number of the time alone, not of the run's seed.
+/// Throws UsageError if the set is not bucketed, has other classes or another tokenizer than the
+/// run, or buckets that patches do not divide; DataError for a damaged or missing sample.
+ValidationLoss validation_loss(const TrainedDiffusion& trained, const model::ParamView& params,
+                               const data::Dataset& set, const ValidationOptions& options = {});
+
+}  // namespace mm::run
