@@ -18,6 +18,10 @@ namespace {
 void check_set(const TrainedDiffusion& trained, const data::Dataset& set) {
   const data::DatasetManifest& these = set.manifest();
   const std::string origin = set.directory().string();
+  if (trained.config.in_channels != 3 ||
+      (trained.config.takes_captions() && trained.config.text.vocab == 0))
+    throw UsageError("{}: trained on stored latents or text embeddings, whose loss is not measured",
+                     trained.run.string());
   if (these.pictures.buckets.empty())
     throw UsageError("{}: not a bucketed set, and {} draws pictures by buckets; give one as --data",
                      origin, trained.run.string());
