@@ -49,7 +49,7 @@ std::string faults(const mm::Json& json) {
 }
 
 const std::string kPairs =
-    "pairs --json --rails eth0 --bytes 2M --pings 20 --pair-timeout 2 --tolerance 0.5 "
+    "pairs --json --rails eth0 --bytes 1M --pings 20 --pair-timeout 3 --tolerance 0.6 "
     "--latency-factor 1000 --timeout 30";
 
 }  // namespace
@@ -78,9 +78,9 @@ TEST_CASE("pairs: between network namespaces a slowed node is named") {
     MESSAGE("skipped: network namespaces need root and iproute2");
     return;
   }
-  for (int node = 0; node < kNodes; ++node) REQUIRE(lab.limit(node, "300mbit"));
+  for (int node = 0; node < kNodes; ++node) REQUIRE(lab.limit(node, "50mbit"));
   CHECK(faults(on_all(lab, kNodes, kPairs)) == "");
-  REQUIRE(lab.limit(3, "60mbit"));
+  REQUIRE(lab.limit(3, "10mbit"));
   const mm::Json slow = on_all(lab, kNodes, kPairs);
   const std::string host = slow["members"][3];
   CHECK(faults(slow) == "F06 " + host + ": slow with every partner\n");
@@ -95,8 +95,7 @@ TEST_CASE("pairs: a rail that is cut is told from a node that is lost, and a fla
   }
   // The ranks meet by eth0; eth1 is the rail under test.
   for (int node = 0; node < kNodes; ++node)
-    REQUIRE(
-        (lab.add_rail(node) && lab.limit(node, "300mbit") && lab.limit(node, "300mbit", "eth1")));
+    REQUIRE((lab.add_rail(node) && lab.limit(node, "50mbit") && lab.limit(node, "50mbit", "eth1")));
   const std::string both = kPairs + " --rails eth1";
   CHECK(faults(on_all(lab, kNodes, both)) == "");
   REQUIRE(lab.rail(2, false));
