@@ -76,6 +76,8 @@ void add_convert(CLI::App& app, Action& action) {
       ->capture_default_str();
   verb->add_option("--config", options->config,
                    "diffusers' config.json of an original file; else what its shapes imply");
+  verb->add_flag("--raw-weights", options->convert.raw_weights,
+                 "of a run with a moving average of its weights: the weights themselves");
   verb->add_flag("--merge-lora", options->convert.merge_adapters,
                  "own: add low-rank adapters to their weights (hf always does)");
   verb->add_flag("--keep-filler-rows", options->convert.keep_filler_rows,

@@ -133,7 +133,8 @@ Json prepare(WeightSource& source, const std::string& origin, const ConvertOptio
 Conversion convert(const Target& in, const fs::path& out, const ConvertOptions& options) {
   using To = ConvertOptions::To;
   NewDirectory directory(out);
-  WeightSource source = open_weights(in, options.config);
+  WeightSource source =
+      open_weights(in, options.config, options.raw_weights ? Averages::kLeave : Averages::kTake);
   const Json adapter_config = prepare(source, in.path.string(), options);
   Conversion result{.tensors = source.tensors.size(), .notes = source.notes};
   for (const TensorSource& tensor : source.tensors) result.bytes += tensor_bytes(tensor);

@@ -21,6 +21,7 @@ struct ConvertOptions {
   std::filesystem::path config;   ///< config.json of an original checkpoint; empty: from its shapes
   std::filesystem::path adapter;  ///< PEFT directory to add to the model; empty: none
   bool merge_adapters = false;    ///< kOwn: add pairs to their weights; kHuggingFace always does
+  bool raw_weights = false;       ///< of a run, although it has their moving average
   bool keep_filler_rows = false;  ///< else vocabulary rows that only fill up are cut off
   std::optional<DType> dtype;     ///< of all floating-point tensors; nothing: each keeps its own
   uint64_t max_shard_bytes = 5'000'000'000;  ///< of tensors in one file of a Hugging Face directory

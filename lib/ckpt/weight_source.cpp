@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <set>
+#include <string_view>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 namespace mm::ckpt {
 namespace {
 
-constexpr std::array<std::string_view, 2> kNotWeights = {"optimizer.", "ema."};
+constexpr std::string_view kOptimizer = "optimizer.", kAverage = "ema.";
 
 /// What mmtrain's resume contract says of adapters, vocabulary and training.
 void read_contract(WeightSource& source, const Json& state) {
@@ -54,7 +55,20 @@ uint64_t real_vocab_of(const Json& state, const fs::path& run) {
   return std::max(ids.get<uint64_t>(), rows[0].get<uint64_t>());
 }
 
-WeightSource from_checkpoint(const fs::path& directory, const Manifest& manifest) {
+/// Names of tensors whose moving average takes their place (field case C42: raw weights and
+/// averages lie apart in the file).
+std::set<std::string_view> averaged_names(const Manifest& manifest, Averages averages) {
+  std::set<std::string_view> names;
+  if (averages == Averages::kLeave) return names;
+  for (const TensorRecord& record : manifest.tensors) {
+    if (record.name.starts_with(kAverage))
+      names.insert(std::string_view(record.name).substr(kAverage.size()));
+  }
+  return names;
+}
+
+WeightSource from_checkpoint(const fs::path& directory, const Manifest& manifest,
+                             Averages averages) {
   const auto config = manifest.state.find("config");
   if (config == manifest.state.end() || !config->is_object())
     throw DataError(
@@ -71,11 +85,15 @@ WeightSource from_checkpoint(const fs::path& directory, const Manifest& manifest
   if (fs::is_directory(run / "hf")) {
     for (const fs::path& file : side_files_of(run / "hf")) source.side_files.push_back(file);
   }
+  const std::set<std::string_view> averaged = averaged_names(reader->manifest(), averages);
+  if (!averaged.empty())
+    source.notes.push_back("weights are the run's moving average; --raw-weights takes the others");
   for (const TensorRecord& record : reader->manifest().tensors) {
-    if (std::ranges::any_of(kNotWeights,
-                            [&](std::string_view p) { return record.name.starts_with(p); }))
+    const bool average = record.name.starts_with(kAverage);
+    if (record.name.starts_with(kOptimizer) || (average && averaged.empty()) ||
+        averaged.contains(record.name))
       continue;
-    source.tensors.push_back({.name = record.name,
+    source.tensors.push_back({.name = average ? record.name.substr(kAverage.size()) : record.name,
                               .dtype = record.dtype,
                               .shape = record.shape,
                               .stream = [reader = reader.get(), &record](const ByteSink& sink) {
@@ -143,7 +161,7 @@ void add_adapter(WeightSource& source, const fs::path& directory) {
   std::ranges::sort(source.tensors, {}, &TensorSource::name);
 }
 
-WeightSource open_weights(const Target& target, const fs::path& config) {
+WeightSource open_weights(const Target& target, const fs::path& config, Averages averages) {
   if (!config.empty() && target.kind != TargetKind::kFile)
     throw UsageError("{}: has a configuration of its own; --config is for single files",
                      target.path.string());
@@ -154,12 +172,12 @@ WeightSource open_weights(const Target& target, const fs::path& config) {
       // Absolute, so that the run above "step-00000010" given alone is found.
       const fs::path directory = fs::absolute(target.path).lexically_normal();
       return from_checkpoint(directory.has_filename() ? directory : directory.parent_path(),
-                             read_committed_manifest(target.path));
+                             read_committed_manifest(target.path), averages);
     }
     case TargetKind::kRun: {
       const FoundCheckpoint found = find_newest(fs::absolute(target.path));
       if (!found.found()) throw DataError("{}: holds no checkpoint yet", target.path.string());
-      WeightSource source = from_checkpoint(found.path, found.manifest);
+      WeightSource source = from_checkpoint(found.path, found.manifest, averages);
       for (const PassedOver& other : found.passed_over)
         source.notes.push_back(other.path.string() + " passed over: " + other.reason);
       return source;

@@ -27,16 +27,20 @@ struct WeightSource {
   uint64_t real_vocab = 0;  ///< rows of the vocabulary tables without filling; 0: there is none
 };
 
+/// What becomes of a run's moving average of the weights, where it has one.
+enum class Averages { kTake, kLeave };
+
 /// Opens a Hugging Face or diffusers directory, one of our checkpoints (a run: its newest whole
 /// one), or an original DiT, PixArt or SD3 checkpoint in one file (original_names.h), whose
 /// configuration comes from the file `config`, or from its shapes where that is empty. Names become
 /// the published ones, rotary tables are dropped; with tied embeddings a stored head must equal the
 /// table, and is dropped (field case C47), as are T5's second table and DiT's repeated embedders.
-/// Optimizer state and averages are left out. Throws IoError; UsageError for a `config` where there
-/// is one already; DataError naming the path for another lone safetensors file (no config.json says
-/// what it is), two tensors for one name, a copy that differs, or a checkpoint without the model's
-/// configuration.
-WeightSource open_weights(const Target& target, const std::filesystem::path& config = {});
+/// Optimizer state is left out; a moving average takes the place of its weights, or is left. Throws
+/// IoError; UsageError for a `config` where there is one already; DataError naming the path for
+/// another lone safetensors file (no config.json says what it is), two tensors for one name, a copy
+/// that differs, or a checkpoint without the model's configuration.
+WeightSource open_weights(const Target& target, const std::filesystem::path& config = {},
+                          Averages averages = Averages::kTake);
 
 /// Adds the adapter in a PEFT directory to a model: its low-rank pairs as tensors beside their
 /// weights, its whole tensors in place of the model's. Throws as open_peft, and DataError for a

@@ -1,7 +1,6 @@
 #include "lib/run/diffusion_family.h"
 
 #include "lib/base/error.h"
-#include "lib/base/file.h"
 #include "lib/ckpt/hf_index.h"
 #include "lib/model/diffusion.h"
 #include "lib/model/diffusion_load.h"
@@ -63,7 +62,7 @@ int64_t DiffusionFamily::factor() const {
 
 model::Model DiffusionFamily::build() const { return model::build_diffusion(config_, objective_); }
 
-Json DiffusionFamily::config() const { return {{"transformer", model::to_json(config_)}}; }
+Json DiffusionFamily::config() const { return model::to_json(config_); }
 
 PackFootprint DiffusionFamily::footprint(const data::Pack& pack) const {
   PackFootprint result;
@@ -111,14 +110,6 @@ void DiffusionFamily::load_published(optim::ParamStore& params) const {
   const std::vector<at::Tensor> values = model::load_diffusion_weights(
       params.model(), config_, ckpt::HfWeights::open(recipe_.model.from), origin);
   for (size_t i = 0; i < values.size(); ++i) params.set(static_cast<model::ParamId>(i), values[i]);
-}
-
-void DiffusionFamily::write_side_files(const std::filesystem::path& run,
-                                       const data::DatasetManifest&) const {
-  const std::filesystem::path out = run / "hf" / "transformer";
-  if (std::filesystem::exists(out)) return;
-  std::filesystem::create_directories(out);
-  write_file_atomic(out / "config.json", model::to_json(config_).dump(2) + "\n");
 }
 
 }  // namespace mm::run

@@ -15,7 +15,7 @@ class DiffusionFamily final : public ModelFamily {
   DiffusionFamily(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets);
 
   model::Model build() const override;
-  /// {"transformer": diffusers' config.json}.
+  /// diffusers' config.json.
   Json config() const override;
   PackFootprint footprint(const data::Pack& pack) const override;
   model::Sizes picture_sizes(const data::MicroBatch& micro_batch) const override;
@@ -24,8 +24,6 @@ class DiffusionFamily final : public ModelFamily {
                         const BatchOptions& options) const override;
   std::optional<double> divisor(const data::PlannedStep& step) const override;
   void load_published(optim::ParamStore& params) const override;
-  void write_side_files(const std::filesystem::path& run,
-                        const data::DatasetManifest& set) const override;
 
  private:
   int64_t factor() const;

@@ -64,8 +64,7 @@ TrainedDiffusion open_trained_diffusion(const fs::path& run, Weights weights) {
   const RunSnapshot snapshot = RunSnapshot::from_json(checkpoint.manifest.state, origin);
   trained.step = snapshot.global_step;
   trained.seed = snapshot.seed;
-  trained.config = model::diffusion_config_from_json(
-      snapshot.config.value("transformer", Json::object()), origin);
+  trained.config = model::diffusion_config_from_json(snapshot.config, origin);
   trained.objective = objective_of(trained.recipe.diffusion);
   trained.model =
       std::make_unique<model::Model>(model::build_diffusion(trained.config, trained.objective));

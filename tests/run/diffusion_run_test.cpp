@@ -5,7 +5,11 @@
 #include <set>
 
 #include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/ckpt/convert.h"
+#include "lib/ckpt/hf_index.h"
 #include "lib/model/diffusion_input.h"
+#include "lib/model/hf_load.h"
 #include "lib/run/diffusion_batch.h"
 #include "lib/run/diffusion_setup.h"
 #include "lib/run/drawing_evaluation.h"
@@ -111,6 +115,36 @@ TEST_CASE(
     for (const auto& [name, value] : averages(run))
       CHECK_MESSAGE(value.equal(expected.at(name)), name);
   }
+}
+
+TEST_CASE(
+    "C42: mmckpt convert exports the average, and with --raw-weights the weights themselves") {
+  TempDir dir;
+  const Outcome outcome = run_threads(tiny_diffusion_recipe(dir.path()), dir / "run", 1);
+  const auto average = averages(dir / "run");
+  const auto target = mm::ckpt::resolve_target(dir / "run");
+  CHECK(mm::ckpt::convert(target, dir / "ema", {}).notes.size() == 1);
+  mm::ckpt::convert(target, dir / "raw", {.raw_weights = true});
+  const auto value = [&](const char* export_name, const std::string& name) {
+    const auto weights = mm::ckpt::HfWeights::open(dir / export_name);
+    const mm::ckpt::HfTensor& tensor = weights.at(name);
+    return mm::model::to_tensor(*tensor.file, *tensor.entry).to(at::kDouble);
+  };
+  for (const auto& [name, raw] : outcome.weights) {
+    CHECK_MESSAGE(value("raw", name).equal(raw), name);
+    CHECK_MESSAGE(value("ema", name).equal(average.at("ema." + name)), name);
+  }
+  CHECK(mm::model::read_diffusion_config(dir / "ema/config.json").heads == 2);
+  std::string text = mm::read_file(dir / "diffusion.toml");
+  const size_t sizes = text.find("[model.transformer]");
+  text.erase(sizes, text.find("[diffusion]") - sizes);
+  mm::write_file_atomic(dir / "again.toml", text);
+  const Recipe again =
+      read_recipe(dir / "again.toml", {"model.from=" + (dir / "ema").string(), "stage.0.steps=1",
+                                       "stage.0.lr.transformer=0", "stage.0.lr.text_encoder=0"});
+  CHECK(run_threads(again, dir / "again", 1)
+            .weights.at("proj_out.weight")
+            .equal(average.at("ema.proj_out.weight")));
 }
 
 TEST_CASE("draws of a sample depend on seed, epoch and sample alone, not on its place") {
