@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lib/base/env.h"
 #include "lib/base/error.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/log.h"
 #include "lib/probe/interface_choice.h"
 #include "lib/probe/nccl_backend.h"
+#include "lib/probe/pair_transport.h"
 
 namespace mm::probe {
 namespace {
@@ -31,6 +34,23 @@ std::string address_for(const NcclVerbOptions& options, const RankEnv& ranks,
       choose_interface(local_interfaces(), setting, static_cast<int>(ranks.hosts.size()));
   for (const std::string& warning : choice.warnings) log::warn("probe", warning);
   return choice.chosen.address;
+}
+
+// A collective is as slow as its slowest link and does not say which one that is: two rounds of
+// pairs over the same network do.
+void name_links(const BackendSeat& seat, RankStar& star, BenchReport& report) {
+  const bool slow = std::any_of(report.findings.begin(), report.findings.end(),
+                                [](const health::Finding& f) { return f.code == "F06"; });
+  if (!slow || star.world() < 2) return;
+  PairTransport links({.rails = {{"the collective's network", seat.address}}, .pings = 20}, star);
+  const PairReport pairs =
+      run_pairs(report.hosts, {"the collective's network"}, {},
+                [&](const Slot& slot, int rail) { return links.measure(slot, rail); });
+  for (const health::Finding& finding : pairs.findings)
+    report.findings.push_back(
+        finding.code.empty()
+            ? health::not_checked("links", "pairs of ranks over TCP show no slow one")
+            : finding);
 }
 
 }  // namespace
@@ -86,7 +106,8 @@ int run_nccl_verb(const NcclVerbOptions& options, const MakeBackend& make_backen
   const auto rows = run_bench(options.bench, *backend, seat.members, star.rank());
   // The slowest group may measure for minutes after the first is done.
   star.set_timeout(600);
-  const BenchReport report = gather_bench(options.bench, options.group_by, *backend, rows, star);
+  BenchReport report = gather_bench(options.bench, options.group_by, *backend, rows, star);
+  name_links(seat, star, report);
   if (star.rank() == 0) {
     if (options.json) {
       fmt::print("{}\n", bench_json(report).dump(2));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "lib/base/json.h"
@@ -111,4 +112,25 @@ TEST_CASE("pairs: a rail that is cut is told from a node that is lost, and a fla
   flapper.join();
   CHECK(flap["pairs"].size() == 6);
   CHECK(faults(flap).find(" on eth0") == std::string::npos);
+}
+
+TEST_CASE("nccl: a collective below expectation names the node whose link is slow") {
+  constexpr int kNodes = 3;
+  if (!std::filesystem::exists(MM_BIN_DIR "/../lib/libmm_probe_engine.so")) {
+    MESSAGE("skipped: this build has no LibTorch");
+    return;
+  }
+  const test::NetLab lab(kNodes);
+  if (!lab.ready()) {
+    MESSAGE("skipped: network namespaces need root and iproute2");
+    return;
+  }
+  for (int node = 0; node < kNodes; ++node)
+    REQUIRE(lab.limit(node, node == 1 ? "10mbit" : "50mbit"));
+  const mm::Json json = on_all(lab, kNodes,
+                               "nccl all_reduce --backend gloo --json --min-bytes 256K --max-bytes "
+                               "256K --iterations 2 --expect 1 --interface eth0");
+  REQUIRE(json["hosts"].size() == 3);
+  CHECK(faults(json).starts_with("F06 3 ranks: bus bandwidth is low\n"));
+  CHECK(faults(json).find(": slow with every partner\n") != std::string::npos);
 }
