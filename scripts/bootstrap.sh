@@ -16,11 +16,14 @@ build_dir=${MM_BUILD_DIR:-build}
 
 say() { printf '== %s\n' "$*" >&2; }
 
+# With MM_FOR_TESTS also what tests alone need.
 missing_packages() {
+  local lists=(scripts/debian-packages.txt)
+  [ -z "${MM_FOR_TESTS:-}" ] || lists+=(scripts/debian-packages-test.txt)
   while read -r package; do
     [ -n "$package" ] || continue
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || printf '%s ' "$package"
-  done < scripts/debian-packages.txt
+  done < <(cat "${lists[@]}")
 }
 
 install_packages() {

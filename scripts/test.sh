@@ -15,8 +15,9 @@ build=${MM_BUILD_DIR:-build}
 export LSAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
 
 # The LibTorch-free modules, by the names of their tests.
-sanitized="base image text kernels data ckpt health run_core run_import score fixtures sources"
+sanitized="base image text kernels data ckpt health probe run_core run_import score fixtures sources"
 
+export MM_FOR_TESTS=1
 scripts/bootstrap.sh
 MM_BUILD_DIR=$build-sanitize MM_CMAKE_ARGS="-DMM_TORCH=OFF -DMM_CUDA=OFF -DMM_SANITIZE=address,undefined" \
   MM_TARGETS=$(printf 'mm_test_%s ' $sanitized) scripts/bootstrap.sh

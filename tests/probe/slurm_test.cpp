@@ -17,7 +17,7 @@ TEST_CASE("Slurm: srun starts fleet, pairs and their ranks find one another with
   }
   const std::string at = lab.root().string();
   const std::string srun =
-      "cd " + at + " && " + lab.variables() + " timeout 100 srun -N4 -n4 --chdir=" + at;
+      "cd " + at + " && " + lab.variables() + " timeout 100 srun -Q -N4 -n4 --chdir=" + at;
   const Run fleet = mmprobe("fleet --json --history nodes.jsonl --timeout 30", srun);
   INFO(fleet.output);
   const Json json = Json::parse(fleet.output, nullptr, false);
