@@ -12,6 +12,47 @@ struct Options {
   double guidance = 3;
   bool json = false;
 };
+
+void add_task_options(CLI::App& verb, Options& options) {
+  verb.add_option("--task", options.tasks,
+                  "one or more of names, perplexity, captions, retrieval, yes-no, counting, "
+                  "spatial, chair")
+      ->delimiter(',')
+      ->capture_default_str();
+  verb.add_option("--answers", options.answers,
+                  "also write the answers as JSON lines, as LLaVA does for the scorers of VQAv2, "
+                  "GQA, POPE and TextVQA");
+  verb.add_option("--references", options.references,
+                  "captions: JSON lines {\"key\", \"captions\": [...]}; without, a sample's own "
+                  "answer is its reference")
+      ->check(CLI::ExistingFile);
+  verb.add_option("--objects", options.objects,
+                  "chair: {\"synonyms\": {object: [words]}, \"objects\": {key: [objects]}}")
+      ->check(CLI::ExistingFile);
+}
+
+void add_drawing_options(CLI::App& verb, Options& options) {
+  verb.add_option("--judge", options.judge,
+                  "of a diffusion run: a run of a LLaVA that is asked what the drawn pictures "
+                  "show; --data is then the held-out set of that run");
+  verb.add_option("--guidance", options.guidance, "of a diffusion run: as in mmtrain sample")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  verb.add_option("--steps", options.steps, "of a diffusion run: model evaluations a picture")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+}
+
+Json to_json(const Options& options) {
+  return {{"from", options.from},       {"data", options.data},
+          {"judge", options.judge},     {"guidance", options.guidance},
+          {"steps", options.steps},     {"tasks", options.tasks},
+          {"answers", options.answers}, {"references", options.references},
+          {"objects", options.objects}, {"limit", options.limit},
+          {"rows", options.rows},       {"max_new_tokens", options.max_new_tokens},
+          {"json", options.json}};
+}
+
 }  // namespace
 
 void add_eval(CLI::App& app, Action& action) {
@@ -27,30 +68,8 @@ void add_eval(CLI::App& app, Action& action) {
           "packed data set of pictures with names that were not trained on; of a diffusion "
           "run without --judge: a bucketed set with its classes or its tokenizer")
       ->required();
-  verb->add_option("--task", options->tasks,
-                   "one or more of names, perplexity, captions, retrieval, yes-no, counting, "
-                   "spatial, chair")
-      ->delimiter(',')
-      ->capture_default_str();
-  verb->add_option("--judge", options->judge,
-                   "of a diffusion run: a run of a LLaVA that is asked what the drawn pictures "
-                   "show; --data is then the held-out set of that run");
-  verb->add_option("--guidance", options->guidance, "of a diffusion run: as in mmtrain sample")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  verb->add_option("--steps", options->steps, "of a diffusion run: model evaluations a picture")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  verb->add_option("--answers", options->answers,
-                   "also write the answers as JSON lines, as LLaVA does for the scorers of VQAv2, "
-                   "GQA, POPE and TextVQA");
-  verb->add_option("--references", options->references,
-                   "captions: JSON lines {\"key\", \"captions\": [...]}; without, a sample's own "
-                   "answer is its reference")
-      ->check(CLI::ExistingFile);
-  verb->add_option("--objects", options->objects,
-                   "chair: {\"synonyms\": {object: [words]}, \"objects\": {key: [objects]}}")
-      ->check(CLI::ExistingFile);
+  add_task_options(*verb, *options);
+  add_drawing_options(*verb, *options);
   verb->add_option("--limit", options->limit, "first samples only, 0: all")->capture_default_str();
   verb->add_option("--rows", options->rows, "rows of the printed table of names")
       ->capture_default_str();
@@ -70,21 +89,7 @@ void add_eval(CLI::App& app, Action& action) {
       "  mmtrain eval --from runs/vqa --data data/pope --task yes-no,perplexity --answers "
       "pope.jsonl");
   verb->callback([options, &action] {
-    action = [options] {
-      return call_engine("eval", {{"from", options->from},
-                                  {"data", options->data},
-                                  {"judge", options->judge},
-                                  {"guidance", options->guidance},
-                                  {"steps", options->steps},
-                                  {"tasks", options->tasks},
-                                  {"answers", options->answers},
-                                  {"references", options->references},
-                                  {"objects", options->objects},
-                                  {"limit", options->limit},
-                                  {"rows", options->rows},
-                                  {"max_new_tokens", options->max_new_tokens},
-                                  {"json", options->json}});
-    };
+    action = [options] { return call_engine("eval", to_json(*options)); };
   });
 }
 

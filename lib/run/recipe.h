@@ -14,6 +14,8 @@ namespace mm::run {
 /// models and of diffusion models.
 inline const std::vector<std::string> kParts{"vision", "projector", "language"};
 inline const std::vector<std::string> kDiffusionParts{"text_encoder", "transformer"};
+/// Of diffusion models without a text encoder of their own.
+inline const std::vector<std::string> kTransformerParts{"transformer"};
 
 /// [model]: either `from` (a Hugging Face LLaVA directory, or a run of ours) or sizes for a start
 /// from scratch.
@@ -50,7 +52,10 @@ struct ModelRecipe {
   std::filesystem::path vae, text_model;
   bool diffusion() const { return family == "dit" || family == "pixart" || family == "sd3"; }
   /// Parts of this family.
-  const std::vector<std::string>& parts() const { return diffusion() ? kDiffusionParts : kParts; }
+  const std::vector<std::string>& parts() const {
+    if (!diffusion()) return kParts;
+    return family == "pixart" ? kDiffusionParts : kTransformerParts;
+  }
   int64_t vocab_rows = 0;  ///< rows of the vocabulary tables at least; 0: as many as there are ids
   int64_t vocab_multiple = 1;   ///< rows are filled up to a multiple of this
   std::string init = "normal";  ///< "normal" (init_std everywhere), "fan_in"

@@ -162,6 +162,7 @@ LossRecipe read_loss(ConfigTable t, const LossRecipe& def) {
 
 /// "a, b or c".
 static std::string one_of(const std::vector<std::string>& words) {
+  if (words.size() == 1) return words.front();
   const auto last = words.end() - 1;
   return fmt::format("{} or {}", fmt::join(words.begin(), last, ", "), *last);
 }
