@@ -221,15 +221,18 @@ TEST_CASE("recipes and data sets that do not go together are refused in one line
   CHECK_THROWS_WITH_AS(
       configure_diffusion(tiny_diffusion_recipe(dir.path(), {"model.transformer.patch=3"}), {set}),
       doctest::Contains("patches of 3 pixels do not divide"), mm::UsageError);
-  CHECK_THROWS_WITH_AS(
-      configure_diffusion(tiny_diffusion_recipe(dir.path(), {"model.family=dit"}), {set}),
-      doctest::Contains("dit draws by class"), mm::UsageError);
+  Recipe by_class = recipe;
+  by_class.model.family = "dit";
+  CHECK_THROWS_WITH_AS(configure_diffusion(by_class, {set}),
+                       doctest::Contains("dit draws by class"), mm::UsageError);
   auto labels = set;
   labels.tokenizer.kind = "labels";
   CHECK_THROWS_WITH_AS(configure_diffusion(recipe, {labels}), doctest::Contains("has classes"),
                        mm::UsageError);
   CHECK_THROWS_WITH_AS(tiny_diffusion_recipe(dir.path(), {"diffusion.learned_sigma=true"}),
                        doctest::Contains("only predict"), mm::UsageError);
+  CHECK_THROWS_WITH_AS(tiny_diffusion_recipe(dir.path(), {"model.family=dit"}),
+                       doctest::Contains("text_encoder"), mm::UsageError);
   CHECK_THROWS_WITH_AS(tiny_diffusion_recipe(dir.path(), {"stage.0.train=[\"vision\"]"}),
                        doctest::Contains("expected text_encoder or transformer"), mm::UsageError);
 }
