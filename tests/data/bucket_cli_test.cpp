@@ -1,10 +1,8 @@
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
 
 #include "lib/base/json.h"
 #include "lib/data/plan_file.h"
+#include "tests/data/mmshard_process.h"
 #include "tests/data/tiny_dataset.h"
 #include "tests/data/toy_source.h"
 
@@ -12,18 +10,6 @@ using namespace mm::data;
 using namespace mm::data::test;
 
 namespace {
-
-struct Output {
-  int code = -1;
-  std::string out, err;
-};
-
-Output mmshard(const TempDir& dir, const std::string& arguments) {
-  const std::string command = fmt::format("cd '{}' && '{}/mmshard' {} >stdout 2>stderr",
-                                          dir.path().string(), MM_BIN_DIR, arguments);
-  const int status = std::system(command.c_str());
-  return {WEXITSTATUS(status), mm::read_file(dir / "stdout"), mm::read_file(dir / "stderr")};
-}
 
 std::string pack_command(const TempDir& dir, const std::string& out) {
   write_jsonl(dir / "in.jsonl", good_rows(40));

@@ -1,9 +1,7 @@
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
 
 #include "lib/base/json.h"
+#include "tests/data/mmshard_process.h"
 #include "tests/data/tiny_dataset.h"
 #include "tests/data/toy_source.h"
 
@@ -11,19 +9,6 @@ using namespace mm::data::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Output {
-  int code = -1;
-  std::string out, err;
-};
-
-/// Runs mmshard with arguments as a shell reads them, in `dir`.
-Output mmshard(const TempDir& dir, const std::string& arguments) {
-  const std::string command = fmt::format("cd '{}' && '{}/mmshard' {} >stdout 2>stderr",
-                                          dir.path().string(), MM_BIN_DIR, arguments);
-  const int status = std::system(command.c_str());
-  return {WEXITSTATUS(status), mm::read_file(dir / "stdout"), mm::read_file(dir / "stderr")};
-}
 
 /// in.jsonl of ten good rows and the flags that pack it.
 std::string prepare(const TempDir& dir) {

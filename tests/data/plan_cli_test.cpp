@@ -1,11 +1,9 @@
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
 
 #include "lib/base/json.h"
 #include "lib/data/plan_file.h"
 #include "tests/data/length_sets.h"
+#include "tests/data/mmshard_process.h"
 #include "tests/data/tiny_dataset.h"
 
 using namespace mm::data;
@@ -13,16 +11,8 @@ using namespace mm::data::test;
 
 namespace {
 
-struct Output {
-  int code = -1;
-  std::string out, err;
-};
-
 Output plan(const TempDir& dir, const std::string& arguments) {
-  const std::string command = fmt::format("cd '{}' && '{}/mmshard' plan {} >stdout 2>stderr",
-                                          dir.path().string(), MM_BIN_DIR, arguments);
-  const int status = std::system(command.c_str());
-  return {WEXITSTATUS(status), mm::read_file(dir / "stdout"), mm::read_file(dir / "stderr")};
+  return mmshard(dir, "plan " + arguments);
 }
 
 }  // namespace
