@@ -7,10 +7,12 @@
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "tests/health/planted_node.h"
+#include "tests/probe/comm_error.h"
 #include "tests/probe/star_threads.h"
 
 using namespace mm::probe;
 using mm::health::test::PlantedTree;
+using mm::probe::test::error_of;
 
 namespace {
 
@@ -21,15 +23,6 @@ mm::RankEnv without_port(int rank, int world, const std::string& job) {
   env.host = "n" + std::to_string(rank);
   env.job_id = job;
   return env;
-}
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const mm::CommError& error) {
-    return error.what();
-  }
-  return "none";
 }
 
 }  // namespace

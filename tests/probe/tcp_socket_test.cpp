@@ -7,21 +7,10 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
+#include "tests/probe/comm_error.h"
 
 using namespace mm::probe;
-
-namespace {
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const mm::CommError& error) {
-    return error.what();
-  }
-  return "none";
-}
-
-}  // namespace
+using mm::probe::test::error_of;
 
 TEST_CASE("tcp: texts of every size arrive whole and in order") {
   const TcpSocket listener = TcpSocket::listen("127.0.0.1", 0);
