@@ -199,6 +199,10 @@ StageRecipe read_stage(ConfigTable t, const Recipe& run) {
   stage.schedule = read_schedule(t.table("schedule"), stage.steps);
   stage.augment = read_augment(t.table("augment"));
   stage.loss = read_loss(t.table("loss"), run.loss);
+  if (run.model.diffusion() && stage.loss != LossRecipe{})
+    t.fail("loss",
+           "is of vision-language models; a diffusion model's losses are put together as "
+           "diffusion.normalisation says");
   return stage;
 }
 

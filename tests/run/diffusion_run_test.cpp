@@ -229,6 +229,8 @@ TEST_CASE("recipes and data sets that do not go together are refused in one line
   labels.tokenizer.kind = "labels";
   CHECK_THROWS_WITH_AS(configure_diffusion(recipe, {labels}), doctest::Contains("has classes"),
                        mm::UsageError);
+  CHECK_THROWS_WITH_AS(tiny_diffusion_recipe(dir.path(), {"loss.reduction=sqrt"}),
+                       doctest::Contains("diffusion.normalisation"), mm::UsageError);
   CHECK_THROWS_WITH_AS(tiny_diffusion_recipe(dir.path(), {"diffusion.learned_sigma=true"}),
                        doctest::Contains("only predict"), mm::UsageError);
   CHECK_THROWS_WITH_AS(tiny_diffusion_recipe(dir.path(), {"model.family=dit"}),
