@@ -96,7 +96,7 @@ RankEnv from_variables(const Variables& v) {
   ranks.local_rank = v.find("LOCAL_RANK", 0, kMaxRanks).value_or(ranks.rank);
   ranks.local_world = v.find("LOCAL_WORLD_SIZE", 1, kMaxRanks).value_or(ranks.world);
   check_below("LOCAL_RANK", ranks.local_rank, "LOCAL_WORLD_SIZE", ranks.local_world);
-  ranks.host = own_host_name();
+  ranks.host = v.text("SLURMD_NODENAME").value_or(own_host_name());
   ranks.hosts = {ranks.host};
   ranks.ranks_per_node = {ranks.local_world};
   if (ranks.world > 1) v.need_text("MASTER_ADDR", "WORLD_SIZE");

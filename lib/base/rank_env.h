@@ -20,7 +20,7 @@ struct RankEnv {
   int local_rank = 0;               ///< among the ranks of this node
   int local_world = 1;              ///< ranks of this node
   int node = 0;                     ///< index into `hosts`
-  std::string host;                 ///< this node's name
+  std::string host;                 ///< this node's name; Slurm's for it where there is one
   std::vector<std::string> hosts;   ///< in rank order; only this one if the variables do not say
   std::vector<int> ranks_per_node;  ///< as `hosts`; under kSlurm its sum is `world`
   std::string master_addr = "127.0.0.1";

@@ -108,6 +108,11 @@ void read_speeds(ConfigTable& root, Expectation& e) {
              "copy on all cores, GB/s read and written");
   speed.read("disk_write_mb_s", e.speed.disk_write_mb_s, "MB/s to disk, synchronised");
   speed.read("disk_read_mb_s", e.speed.disk_read_mb_s, "MB/s from disk, past the cache");
+  speed.read("gpu_gemm_tflop_s", e.speed.gpu_gemm_tflop_s, "bf16 product on one GPU, TFLOP/s");
+  speed.read("gpu_memory_copy_gb_s", e.speed.gpu_memory_copy_gb_s,
+             "copy within one GPU's memory, GB/s read and written");
+  speed.read("to_device_gb_s", e.speed.to_device_gb_s, "pinned memory to one GPU, GB/s");
+  speed.read("to_host_gb_s", e.speed.to_host_gb_s, "one GPU to pinned memory, GB/s");
   speed.read("tolerance", e.speed.tolerance, "share by which a measurement may stay below");
   Section net(root.table("network"));
   net.read("all_reduce", e.network.all_reduce, "bus bandwidth, GB/s");

@@ -65,6 +65,8 @@ struct Expectation {
   /// What `--full` must reach; per node unless said otherwise.
   struct Speed {
     std::optional<double> gemm_gflop_s, memory_copy_gb_s, disk_write_mb_s, disk_read_mb_s;
+    /// Of each GPU.
+    std::optional<double> gpu_gemm_tflop_s, gpu_memory_copy_gb_s, to_device_gb_s, to_host_gb_s;
     double tolerance = 0.05;  ///< by how much a measurement may stay below expectation or baseline
   } speed;
   /// Bus bandwidth in GB/s at the largest size; key "all_reduce" and so on.

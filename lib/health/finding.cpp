@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/base/clock.h"
+#include "lib/base/error.h"
 #include "lib/base/text_escape.h"
 
 namespace mm::health {
@@ -63,13 +64,36 @@ std::string finding_line(const Finding& finding) {
 }
 
 Json finding_json(const Finding& finding) {
-  return {{"level", level_word(finding.level)},
-          {"code", text_or_null(finding.code)},
-          {"where", finding.where},
-          {"what", escape_text(finding.what, 1000)},
-          {"evidence", text_or_null(escape_text(finding.evidence, kShownBytes))},
-          {"since", finding.since_unix_ms ? Json(iso_time(*finding.since_unix_ms)) : Json(nullptr)},
-          {"action", text_or_null(finding.action)}};
+  Json json = {
+      {"level", level_word(finding.level)},
+      {"code", text_or_null(finding.code)},
+      {"where", finding.where},
+      {"what", escape_text(finding.what, 1000)},
+      {"evidence", text_or_null(escape_text(finding.evidence, kShownBytes))},
+      {"since", finding.since_unix_ms ? Json(iso_time(*finding.since_unix_ms)) : Json(nullptr)},
+      {"action", text_or_null(finding.action)}};
+  if (!finding.hosts.empty()) json["hosts"] = finding.hosts;
+  return json;
+}
+
+Finding finding_from(const Json& json) try {
+  Finding finding;
+  const auto text = [&](const char* key) {
+    return json.at(key).is_null() ? std::string() : json.at(key).get<std::string>();
+  };
+  const std::string level = text("level");
+  for (const Level one : {Level::kBad, Level::kWarn, Level::kNotChecked})
+    if (level == level_word(one)) finding.level = one;
+  if (level != level_word(finding.level)) throw DataError("a finding of level \"{}\"", level);
+  finding.code = text("code");
+  finding.where = text("where");
+  finding.what = text("what");
+  finding.evidence = text("evidence");
+  finding.action = text("action");
+  if (json.contains("hosts")) finding.hosts = json["hosts"].get<std::vector<std::string>>();
+  return finding;
+} catch (const Json::exception& error) {
+  throw DataError("no finding: {}", error.what());
 }
 
 void sort_findings(std::vector<Finding>& findings) {

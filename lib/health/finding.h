@@ -26,6 +26,9 @@ struct Finding {
   std::string evidence;                  ///< what was read, beside what was expected
   std::string action;                    ///< what to do
   std::optional<int64_t> since_unix_ms;  ///< nothing: not known
+  /// In a fleet the nodes that it is about, two for the link between them; empty: the node that
+  /// says it.
+  std::vector<std::string> hosts;
 };
 
 Finding ok(std::string where, std::string what);
@@ -38,7 +41,10 @@ std::string_view level_word(Level level);
 /// action: ...". Text from outside is escaped.
 std::string finding_line(const Finding& finding);
 /// {"level", "code", "where", "what", "evidence", "since", "action"}; what is not known is null.
+/// "hosts" only where there are any.
 Json finding_json(const Finding& finding);
+/// The inverse, but for "since"; throws DataError for what is no finding.
+Finding finding_from(const Json& json);
 
 /// Worst first, else in the order they were found.
 void sort_findings(std::vector<Finding>& findings);

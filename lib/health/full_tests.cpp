@@ -115,6 +115,9 @@ void judge_cores(const FullTests& tests, std::vector<Finding>& findings) {
 FullTests run_full_tests(const FullTestOptions& options) {
   FullTests tests;
   const double start_s = system_clock().monotonic_s();
+  // First, while this process has no threads: the GPUs are measured in a child.
+  tests.devices = options.measure_devices ? options.measure_devices()
+                                          : DeviceTests{.problem = "nothing here measures GPUs"};
   tests.cores = usable_cores();
   measure_cores(options, tests);
   tests.memory_copy_gb_s = copy_rate(tests.cores, options.seconds);
@@ -156,7 +159,8 @@ std::vector<Finding> judge_full(const FullTests& tests, const Expectation& expec
   }
   for (const std::string& problem : tests.problems)
     findings.push_back(not_checked("full test", problem));
-  findings.push_back(not_checked("GPU compute", "this build measures no GPU"));
+  for (Finding& finding : judge_devices(tests.devices, expected))
+    findings.push_back(std::move(finding));
   return findings;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/health/device_tests.h"
 #include "lib/health/expectation.h"
 #include "lib/health/finding.h"
 
@@ -15,6 +17,8 @@ struct FullTestOptions {
   uint64_t memory_bytes = 0;                ///< memory to test; 0: a quarter of what is available
   uint64_t disk_bytes = uint64_t{1} << 30;  ///< written and read below the first path
   std::filesystem::path directory = ".";
+  /// Measures the GPUs with what has LibTorch, which this library has not; nothing: not measured.
+  std::function<DeviceTests()> measure_devices;
 };
 
 /// What `--full` measures; nothing: not measured, `problems` says why.
@@ -27,6 +31,7 @@ struct FullTests {
   std::optional<uint64_t> memory_tested_bytes;
   uint64_t memory_wrong_words = 0;  ///< 8-byte words that did not read back
   std::optional<double> disk_write_mb_s, disk_read_mb_s;
+  DeviceTests devices;
   std::vector<std::string> problems;
   double seconds = 0;
 };

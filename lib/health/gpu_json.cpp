@@ -72,6 +72,8 @@ Json device_json(const GpuDevice& gpu) {
   for (const NvLink& link : gpu.links) {
     json["links"].push_back({{"link", link.link},
                              {"active", link.active},
+                             {"remote", link.remote},
+                             {"to_switch", link.to_switch},
                              {"replays", or_null(link.replays)},
                              {"recoveries", or_null(link.recoveries)},
                              {"crc_errors", or_null(link.crc_errors)}});
@@ -89,7 +91,10 @@ GpuDevice device_from(const Json& json) {
     gpu.rows = RemappedRows{rows.at("corrected"), rows.at("uncorrected"), rows.at("pending"),
                             rows.at("failed")};
   for (const Json& one : json.at("links")) {
-    NvLink link{.link = one.at("link"), .active = one.at("active")};
+    NvLink link{.link = one.at("link"),
+                .active = one.at("active"),
+                .remote = one.at("remote"),
+                .to_switch = one.at("to_switch")};
     take(one, "replays", link.replays);
     take(one, "recoveries", link.recoveries);
     take(one, "crc_errors", link.crc_errors);

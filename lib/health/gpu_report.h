@@ -11,6 +11,8 @@ namespace mm::health {
 struct NvLink {
   int link = 0;
   bool active = false;
+  std::string remote;  ///< bus id of what it leads to; empty: not known
+  bool to_switch = false;
   std::optional<uint64_t> replays, recoveries, crc_errors;  ///< since the driver loaded
 };
 

@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "lib/base/text_escape.h"
 #include "lib/base/thread_pool.h"
 #include "lib/health/cpu_features.h"
 
 namespace mm::health {
 namespace {
+
+constexpr long long kLatestSecond = 253'402'300'799;  // of the year 9999
 
 std::vector<std::string> planted_features(const std::string& cpuinfo) {
   const std::string flags = " " + field_of(cpuinfo, "flags").value_or("") + " ";
@@ -50,7 +53,7 @@ std::vector<NumaNode> read_numa(const SystemTree& tree) {
   for (const std::string& name : tree.names(base)) {
     if (!name.starts_with("node") || name.size() < 5 || name[4] < '0' || name[4] > '9') continue;
     NumaNode node{.node = std::atoi(name.c_str() + 4)};
-    node.cpus = tree.text(base + "/" + name + "/cpulist").value_or("");
+    node.cpus = escape_text(tree.text(base + "/" + name + "/cpulist").value_or(""), 4000);
     // "Node 0 MemTotal:  1 kB"
     std::istringstream meminfo(tree.text(base + "/" + name + "/meminfo").value_or(""));
     for (std::string line; std::getline(meminfo, line);) {
@@ -81,8 +84,9 @@ void read_times(const SystemTree& tree, HostReport& host) {
   if (!uptime.empty()) host.uptime_s = std::strtod(uptime.c_str(), nullptr);
   const std::string stat = "\n" + tree.text("/proc/stat").value_or("");
   const size_t at = stat.find("\nbtime ");
-  if (at != std::string::npos)
-    host.boot_unix_ms = std::strtoll(stat.c_str() + at + 7, nullptr, 10) * 1000;
+  if (at == std::string::npos) return;
+  const long long boot_s = std::strtoll(stat.c_str() + at + 7, nullptr, 10);
+  if (boot_s > 0 && boot_s < kLatestSecond) host.boot_unix_ms = boot_s * 1000;
 }
 
 }  // namespace
@@ -94,8 +98,8 @@ std::vector<MemoryController> read_controllers(const SystemTree& tree) {
     const auto corrected = tree.number(base + "/" + name + "/ce_count");
     const auto uncorrected = tree.number(base + "/" + name + "/ue_count");
     if (!corrected || !uncorrected) continue;
-    controllers.push_back(
-        {name, static_cast<uint64_t>(*corrected), static_cast<uint64_t>(*uncorrected)});
+    controllers.push_back({escape_text(name), static_cast<uint64_t>(*corrected),
+                           static_cast<uint64_t>(*uncorrected)});
   }
   return controllers;
 }
@@ -103,9 +107,9 @@ std::vector<MemoryController> read_controllers(const SystemTree& tree) {
 HostReport read_host(const SystemTree& tree) {
   HostReport host;
   const std::string cpuinfo = tree.text("/proc/cpuinfo").value_or("");
-  host.name = tree.text("/proc/sys/kernel/hostname").value_or("");
-  host.kernel = tree.text("/proc/sys/kernel/osrelease").value_or("");
-  host.cpu_model = field_of(cpuinfo, "model name").value_or("");
+  host.name = escape_text(tree.text("/proc/sys/kernel/hostname").value_or(""));
+  host.kernel = escape_text(tree.text("/proc/sys/kernel/osrelease").value_or(""));
+  host.cpu_model = escape_text(field_of(cpuinfo, "model name").value_or(""));
   host.usable_cores = tree.live() ? usable_cores() : planted_cores(cpuinfo);
   host.cpu_features = tree.live() ? feature_names(cpu_features()) : planted_features(cpuinfo);
   host.memory = read_memory(tree.at("/"));
@@ -114,7 +118,8 @@ HostReport read_host(const SystemTree& tree) {
   if (tree.live()) host.clock_synchronised = clock_synchronised();
   read_times(tree, host);
   host.nvidia_module = module_version(tree.text("/proc/driver/nvidia/version").value_or(""));
-  host.lustre = tree.text("/sys/fs/lustre/health_check");
+  if (const auto lustre = tree.text("/sys/fs/lustre/health_check"))
+    host.lustre = escape_text(*lustre);
   return host;
 }
 

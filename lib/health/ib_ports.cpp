@@ -30,19 +30,19 @@ void read_counters(const SystemTree& tree, const std::string& directory, IbPort&
   for (const std::string& name : tree.names(directory)) {
     if (name == "lifespan") continue;
     const auto value = tree.number(directory + "/" + name);
-    if (value && *value >= 0) port.counters[name] = static_cast<uint64_t>(*value);
+    if (value && *value >= 0) port.counters[escape_text(name)] = static_cast<uint64_t>(*value);
   }
 }
 
 IbPort read_port(const SystemTree& tree, const std::string& device, const std::string& number) {
   const std::string at = "/sys/class/infiniband/" + device + "/ports/" + number;
-  IbPort port{.device = device, .port = std::atoi(number.c_str())};
-  port.state = tree.text(at + "/state").value_or("");
-  port.phys_state = tree.text(at + "/phys_state").value_or("");
-  port.rate = tree.text(at + "/rate").value_or("");
-  port.link_layer = tree.text(at + "/link_layer").value_or("");
+  IbPort port{.device = escape_text(device), .port = std::atoi(number.c_str())};
+  port.state = escape_text(tree.text(at + "/state").value_or(""));
+  port.phys_state = escape_text(tree.text(at + "/phys_state").value_or(""));
+  port.rate = escape_text(tree.text(at + "/rate").value_or(""));
+  port.link_layer = escape_text(tree.text(at + "/link_layer").value_or(""));
   const auto netdevs = tree.names("/sys/class/infiniband/" + device + "/device/net");
-  if (!netdevs.empty()) port.netdev = netdevs.front();
+  if (!netdevs.empty()) port.netdev = escape_text(netdevs.front());
   read_counters(tree, at + "/counters", port);
   read_counters(tree, at + "/hw_counters", port);
   return port;

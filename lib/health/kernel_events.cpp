@@ -9,6 +9,8 @@
 namespace mm::health {
 namespace {
 
+constexpr double kLongestUptime = 1e10;  // seconds; what is more is no time
+
 // One class of lines: all of `words` occur in it, in this order.
 struct LineClass {
   std::vector<const char*> words;
@@ -173,7 +175,7 @@ std::vector<Finding> judge_kernel_log(const KernelLog& log, const XidTable& tabl
     Group& group = groups[key];
     if (group.count++ == 0) {
       order.push_back(key);
-      if (options.boot_unix_ms && line.uptime_s)
+      if (options.boot_unix_ms && line.uptime_s && *line.uptime_s < kLongestUptime)
         finding->since_unix_ms =
             *options.boot_unix_ms + static_cast<int64_t>(*line.uptime_s * 1000);
       group.finding = std::move(*finding);

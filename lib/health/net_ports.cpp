@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "lib/base/text_escape.h"
+
 namespace mm::health {
 namespace {
 
@@ -60,10 +62,15 @@ void judge_counters(const NetworkPort& port, const Expectation& expected,
                                                 downs, expected.ethernet.carrier_down_max),
                         .action = "exclude the node at the next restart; check the cable"});
   }
-  const int64_t errors = port.rx_errors.value_or(0) + port.tx_errors.value_or(0);
-  const int64_t packets = port.rx_packets.value_or(0) + port.tx_packets.value_or(0);
-  if (errors > 100 &&
-      static_cast<double>(errors) > expected.ethernet.error_share_max * double(packets)) {
+  // Unsigned, since a counter may hold anything and a sum of two must not overflow.
+  const auto sum = [](std::optional<int64_t> a, std::optional<int64_t> b) {
+    return static_cast<uint64_t>(std::max<int64_t>(0, a.value_or(0))) +
+           static_cast<uint64_t>(std::max<int64_t>(0, b.value_or(0)));
+  };
+  const uint64_t errors = sum(port.rx_errors, port.tx_errors);
+  const uint64_t packets = sum(port.rx_packets, port.tx_packets);
+  if (errors > 100 && static_cast<double>(errors) >
+                          expected.ethernet.error_share_max * static_cast<double>(packets)) {
     findings.push_back({.level = Level::kWarn,
                         .code = "F49",
                         .where = port.name,
@@ -81,7 +88,9 @@ std::vector<NetworkPort> read_net_ports(const SystemTree& tree) {
     const std::string base = "/sys/class/net/" + name;
     const auto state = tree.text(base + "/operstate");
     if (name == "lo" || !state) continue;
-    NetworkPort port{.name = name, .state = *state, .speed_mbit_s = tree.number(base + "/speed")};
+    NetworkPort port{.name = escape_text(name),
+                     .state = escape_text(*state),
+                     .speed_mbit_s = tree.number(base + "/speed")};
     if (port.speed_mbit_s && *port.speed_mbit_s <= 0) port.speed_mbit_s.reset();
     port.mtu = tree.number(base + "/mtu");
     port.carrier_downs = tree.number(base + "/carrier_down_count");

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "lib/base/text_escape.h"
 #include "lib/health/baseline.h"
 
 namespace mm::health {
@@ -69,12 +70,20 @@ Json node_facts(const NodeReport& report) {
   gpu_facts(report.gpus, facts);
   port_facts(report, facts);
   for (const Mount& mount : report.mounts)
-    if (mount.network) facts["mount." + mount.point] = mount.device;
+    if (mount.network) facts["mount." + escape_text(mount.point)] = escape_text(mount.device);
   if (report.full) {
     put(facts, "speed.gemm_gflop_s", report.full->gemm_gflop_s);
     put(facts, "speed.memory_copy_gb_s", report.full->memory_copy_gb_s);
     put(facts, "speed.disk_write_mb_s", report.full->disk_write_mb_s);
     put(facts, "speed.disk_read_mb_s", report.full->disk_read_mb_s);
+    for (size_t i = 0; i < report.full->devices.devices.size(); ++i) {
+      const DeviceTest& gpu = report.full->devices.devices[i];
+      const std::string at = fmt::format("speed.gpu.{}.", i);
+      put(facts, at + "gemm_tflop_s", gpu.gemm_tflop_s);
+      put(facts, at + "memory_copy_gb_s", gpu.memory_copy_gb_s);
+      put(facts, at + "to_device_gb_s", gpu.to_device_gb_s);
+      put(facts, at + "to_host_gb_s", gpu.to_host_gb_s);
+    }
   }
   return facts;
 }

@@ -22,9 +22,12 @@ Json or_null(const std::optional<T>& value) {
 }
 
 Json disk_json(const DiskSpace& disk) {
-  return {{"path", disk.path.string()},    {"total_bytes", disk.total_bytes},
-          {"free_bytes", disk.free_bytes}, {"free_inodes", disk.free_inodes},
-          {"read_only", disk.read_only},   {"hung", disk.hung},
+  return {{"path", escape_text(disk.path.string(), 4096)},
+          {"total_bytes", disk.total_bytes},
+          {"free_bytes", disk.free_bytes},
+          {"free_inodes", disk.free_inodes},
+          {"read_only", disk.read_only},
+          {"hung", disk.hung},
           {"problem", disk.problem}};
 }
 
@@ -76,6 +79,7 @@ Json full_json(const FullTests& full) {
           {"memory_wrong_words", full.memory_wrong_words},
           {"disk_write_mb_s", or_null(full.disk_write_mb_s)},
           {"disk_read_mb_s", or_null(full.disk_read_mb_s)},
+          {"gpus", device_tests_json(full.devices)},
           {"seconds", full.seconds}};
 }
 
@@ -122,9 +126,9 @@ Json node_json(const NodeReport& report) {
   for (const DiskSpace& disk : report.disks) json["disks"].push_back(disk_json(disk));
   json["mounts"] = Json::array();
   for (const Mount& mount : report.mounts)
-    json["mounts"].push_back({{"point", mount.point},
-                              {"type", mount.type},
-                              {"device", mount.device},
+    json["mounts"].push_back({{"point", escape_text(mount.point)},
+                              {"type", escape_text(mount.type)},
+                              {"device", escape_text(mount.device)},
                               {"problem", mount.space.problem}});
   json.update(ports_json(report));
   json["gpus"] = gpus_json(report.gpus);

@@ -44,6 +44,8 @@ NvmlApi::NvmlApi(const NvmlLibrary& library) {
   load(library, pcie_replays, "nvmlDeviceGetPcieReplayCounter");
   load(library, link_state, "nvmlDeviceGetNvLinkState");
   load(library, link_errors, "nvmlDeviceGetNvLinkErrorCounter");
+  load(library, link_remote, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+  load(library, link_remote_kind, "nvmlDeviceGetNvLinkRemoteDeviceType");
   load(library, processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   load(library, events_new, "nvmlEventSetCreate");
   load(library, events_register, "nvmlDeviceRegisterEvents");

@@ -92,6 +92,8 @@ struct NvmlApi {
   int (*pcie_replays)(NvmlDevice, unsigned*);
   int (*link_state)(NvmlDevice, unsigned, unsigned*);
   int (*link_errors)(NvmlDevice, unsigned, int, unsigned long long*);
+  int (*link_remote)(NvmlDevice, unsigned, NvmlPci*);
+  int (*link_remote_kind)(NvmlDevice, unsigned, unsigned*);  ///< 0 GPU, 2 switch
   int (*processes)(NvmlDevice, unsigned*, NvmlProcess*);
   int (*events_new)(NvmlEventSet*);
   int (*events_register)(NvmlDevice, unsigned long long, NvmlEventSet);

@@ -60,18 +60,21 @@ class Asker {
   GpuDevice& gpu_;
 };
 
+// As sysfs and the kernel log write it: a domain of four digits.
+std::string bus_id_of(NvmlPci& pci) {
+  pci.bus_id[sizeof(pci.bus_id) - 1] = '\0';
+  std::string id = escape_text(pci.bus_id);
+  if (id.size() == 16 && id.starts_with("0000")) id.erase(0, 4);
+  return id;
+}
+
 void read_identity(const NvmlApi& nvml, Asker& asker, GpuDevice& gpu) {
   gpu.name = asker.text("name", nvml.name);
   gpu.uuid = asker.text("uuid", nvml.uuid);
   gpu.serial = asker.text("serial", nvml.serial);
   gpu.vbios = asker.text("vbios", nvml.vbios);
   NvmlPci pci;
-  if (asker.ask("pci", nvml.pci, &pci)) {
-    pci.bus_id[sizeof(pci.bus_id) - 1] = '\0';
-    gpu.bus_id = pci.bus_id;
-    // sysfs and the kernel log write domains with four digits.
-    if (gpu.bus_id.size() == 16 && gpu.bus_id.starts_with("0000")) gpu.bus_id.erase(0, 4);
-  }
+  if (asker.ask("pci", nvml.pci, &pci)) gpu.bus_id = bus_id_of(pci);
 }
 
 void read_memory(const NvmlApi& nvml, Asker& asker, GpuDevice& gpu) {
@@ -131,6 +134,10 @@ void read_links(const NvmlApi& nvml, Asker& asker, GpuDevice& gpu) {
     link.replays = asker.value<Count>("nvlink", nvml.link_errors, i, kReplay);
     link.recoveries = asker.value<Count>("nvlink", nvml.link_errors, i, kRecovery);
     link.crc_errors = asker.value<Count>("nvlink", nvml.link_errors, i, kCrcFlit);
+    constexpr unsigned kSwitch = 2;
+    NvmlPci remote;
+    if (asker.ask("nvlink", nvml.link_remote, i, &remote)) link.remote = bus_id_of(remote);
+    link.to_switch = asker.value<unsigned>("nvlink", nvml.link_remote_kind, i) == kSwitch;
     gpu.links.push_back(link);
   }
 }

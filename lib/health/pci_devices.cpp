@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "lib/base/text_escape.h"
+
 namespace mm::health {
 namespace {
 
@@ -83,8 +85,8 @@ std::vector<PciDevice> read_pci(const SystemTree& tree) {
     const auto kind = kind_of(tree.text(at + "/class").value_or(""));
     if (!kind) continue;
     PciDevice device{.bdf = bdf, .kind = *kind};
-    device.speed = tree.text(at + "/current_link_speed").value_or("");
-    device.max_speed = tree.text(at + "/max_link_speed").value_or("");
+    device.speed = escape_text(tree.text(at + "/current_link_speed").value_or(""));
+    device.max_speed = escape_text(tree.text(at + "/max_link_speed").value_or(""));
     device.width = tree.number(at + "/current_link_width");
     device.max_width = tree.number(at + "/max_link_width");
     device.numa_node = tree.number(at + "/numa_node");

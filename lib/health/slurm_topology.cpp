@@ -5,8 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/slurm.h"
-#include "lib/base/text_escape.h"
-#include "lib/health/topology.h"
+#include "lib/health/slurm_switches.h"
 
 namespace mm::health {
 namespace {
@@ -29,19 +28,13 @@ std::map<std::string, std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-struct Switch {
-  std::string name;
-  std::vector<std::string> below;  ///< switches
-  std::vector<std::string> nodes;
-};
-
 // The switches over `name`, nearest first; a cycle in the file ends at its first repetition.
-std::vector<std::string> above(const std::vector<Switch>& switches, const std::string& name) {
+std::vector<std::string> above(const std::vector<SlurmSwitch>& switches, const std::string& name) {
   std::vector<std::string> path;
   std::string at = name;
   for (bool found = true; found;) {
     found = false;
-    for (const Switch& one : switches) {
+    for (const SlurmSwitch& one : switches) {
       if (std::find(one.below.begin(), one.below.end(), at) == one.below.end() ||
           std::find(path.begin(), path.end(), one.name) != path.end())
         continue;
@@ -56,8 +49,25 @@ std::vector<std::string> above(const std::vector<Switch>& switches, const std::s
 
 }  // namespace
 
+std::vector<LeafSwitch> leaves_of(const std::vector<SlurmSwitch>& switches) {
+  std::vector<LeafSwitch> leaves;
+  for (const SlurmSwitch& one : switches) {
+    if (one.nodes.empty()) continue;
+    leaves.push_back({one.name, above(switches, one.name), one.nodes});
+  }
+  return leaves;
+}
+
+std::vector<std::string> expand_at(const std::string& list, const std::string& origin, int line) {
+  try {
+    return list.empty() ? std::vector<std::string>() : slurm::expand_hostlist(list);
+  } catch (const Error& error) {
+    throw DataError("{}:{}: {}", origin, line, error.what());
+  }
+}
+
 std::vector<LeafSwitch> parse_slurm_topology(const std::string& text, const std::string& origin) {
-  std::vector<Switch> switches;
+  std::vector<SlurmSwitch> switches;
   std::istringstream lines(text);
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -66,23 +76,15 @@ std::vector<LeafSwitch> parse_slurm_topology(const std::string& text, const std:
     auto fields = fields_of(line);
     std::string name = fields["switchname"];
     if (name.empty()) name = fields["blockname"];
+    if (name.empty()) name = fields["ringname"];
     if (name.empty()) continue;
-    Switch one{.name = name};
-    try {
-      if (!fields["switches"].empty()) one.below = slurm::expand_hostlist(fields["switches"]);
-      if (!fields["nodes"].empty()) one.nodes = slurm::expand_hostlist(fields["nodes"]);
-    } catch (const Error& error) {
-      throw DataError("{}:{}: {}", origin, number, error.what());
-    }
-    switches.push_back(std::move(one));
+    switches.push_back({.name = name,
+                        .below = expand_at(fields["switches"], origin, number),
+                        .nodes = expand_at(fields["nodes"], origin, number)});
   }
-  std::vector<LeafSwitch> leaves;
-  for (const Switch& one : switches) {
-    if (one.nodes.empty()) continue;
-    leaves.push_back({one.name, above(switches, one.name), one.nodes});
-  }
+  auto leaves = leaves_of(switches);
   if (leaves.empty())
-    throw DataError("{}: no line with SwitchName= or BlockName= and Nodes=", origin);
+    throw DataError("{}: no line with SwitchName=, BlockName= or RingName= and Nodes=", origin);
   return leaves;
 }
 

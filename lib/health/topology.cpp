@@ -6,6 +6,9 @@
 #include <charconv>
 #include <set>
 
+#include "lib/base/text_escape.h"
+#include "lib/health/nvlink_paths.h"
+
 namespace mm::health {
 namespace {
 
@@ -15,11 +18,11 @@ std::string nic_label(const SystemTree& tree, const std::string& bdf) {
   const std::string at = "/sys/bus/pci/devices/" + bdf;
   for (const char* folder : {"/infiniband", "/net"}) {
     const auto names = tree.names(at + folder);
-    if (!names.empty()) return names.front();
+    if (!names.empty()) return escape_text(names.front());
   }
   for (const std::string& device : tree.names("/sys/class/infiniband")) {
     const auto real = tree.resolved("/sys/class/infiniband/" + device + "/device");
-    if (real.filename() == bdf) return device;
+    if (real.filename() == bdf) return escape_text(device);
   }
   return bdf;
 }
@@ -154,7 +157,7 @@ std::string cpus_text(const std::vector<int>& cpus) {
   return text;
 }
 
-Topology read_topology(const SystemTree& tree) {
+Topology read_topology(const SystemTree& tree, const GpuReport& nvml) {
   Topology topology;
   const HostReport host = read_host(tree);
   topology.host = host.name;
@@ -169,6 +172,7 @@ Topology read_topology(const SystemTree& tree) {
       topology.nics.push_back({label, std::move(device)});
     }
   }
+  read_nvlinks(nvml, topology);
   if (topology.gpus.empty()) {
     place_numa(topology);
   } else {

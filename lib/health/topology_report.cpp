@@ -1,9 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 
-#include "lib/base/html.h"
 #include "lib/health/topology.h"
 
 namespace mm::health {
@@ -23,19 +22,26 @@ std::string switch_of(const PciDevice& device) {
   return device.path.size() >= 2 ? device.path[device.path.size() - 2] : "no switch";
 }
 
-constexpr int kBoxWidth = 110, kBoxHeight = 34, kGap = 10;
-
-std::string box(int x, int y, int width, const std::string& colour, const std::string& text) {
-  return fmt::format(
-      "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"{}\" stroke=\"#555\"/>"
-      "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-      x, y, width, kBoxHeight, colour, x + width / 2, y + 22, html_escape(text));
+// "NV18" where NVLinks join two GPUs, as `nvidia-smi topo` has it.
+std::string way(const Topology& topology, const TopoDevice& a, const TopoDevice& b) {
+  const int links = a.label == b.label ? 0 : nvlinks_between(topology, a.label, b.label);
+  return links > 0 ? fmt::format("NV{}", links) : word(distance(a.pci, b.pci));
 }
 
-const RankPlace* place_of(const Topology& topology, const std::string& gpu) {
-  for (const RankPlace& place : topology.places)
-    if (place.gpu == gpu) return &place;
-  return nullptr;
+std::string nvlinks_text(const Topology& topology) {
+  if (!topology.nvlink_problem.empty())
+    return fmt::format("NVLinks not known: {}\n", topology.nvlink_problem);
+  std::string out;
+  for (const auto& [label, bus_id] : topology.nvswitches)
+    out += fmt::format("{} at {}\n", label, bus_id);
+  for (const TopoDevice& gpu : topology.gpus) {
+    std::string paths;
+    for (const NvLinkPath& path : topology.nvlinks)
+      if (path.gpu == gpu.label)
+        paths += fmt::format("{}{} x{}", paths.empty() ? "" : ", ", path.peer, path.links);
+    if (!paths.empty()) out += fmt::format("{} NVLinks: {}\n", gpu.label, paths);
+  }
+  return out;
 }
 
 }  // namespace
@@ -52,14 +58,15 @@ std::string topology_text(const Topology& topology) {
     out += "  NUMA  switch\n";
     for (const TopoDevice* one : all) {
       out += fmt::format("{:<10}", one->label);
-      for (const TopoDevice* other : all)
-        out += fmt::format(" {:>7}", word(distance(one->pci, other->pci)));
+      for (const TopoDevice* other : all) out += fmt::format(" {:>7}", way(topology, *one, *other));
       out += fmt::format("  {:>4}  {}\n", one->pci.numa_node.value_or(-1), switch_of(one->pci));
     }
     out +=
-        "PIX one switch, PXB several bridges, PHB one host bridge, NODE one NUMA node, SYS "
+        "NV# so many NVLinks, PIX one switch, PXB several bridges, PHB one host bridge, NODE one "
+        "NUMA node, SYS "
         "between sockets\n";
   }
+  out += nvlinks_text(topology);
   out += fmt::format("{:<5} {:<6} {:<10} {:<5} {:<14} reason\n", "rank", "GPU", "card", "NUMA",
                      "processors");
   for (const RankPlace& place : topology.places)
@@ -78,7 +85,7 @@ Json topology_json(const Topology& topology) {
   for (const TopoDevice* one : devices(topology)) {
     Json distances = Json::object();
     for (const TopoDevice* other : devices(topology))
-      distances[other->label] = word(distance(one->pci, other->pci));
+      distances[other->label] = way(topology, *one, *other);
     list.push_back({{"label", one->label},
                     {"bdf", one->pci.bdf},
                     {"numa_node", one->pci.numa_node.value_or(-1)},
@@ -92,46 +99,33 @@ Json topology_json(const Topology& topology) {
                       {"numa", place.numa},
                       {"cpus", place.cpus},
                       {"reason", place.reason}});
+  Json switches = Json::array(), nvlinks = Json::array();
+  for (const auto& [label, bus_id] : topology.nvswitches)
+    switches.push_back({{"label", label}, {"bus_id", bus_id}});
+  for (const NvLinkPath& path : topology.nvlinks)
+    nvlinks.push_back({{"gpu", path.gpu}, {"peer", path.peer}, {"links", path.links}});
   return {{"schema", 1},
           {"host", topology.host},
           {"numa", numa},
           {"devices", list},
+          {"nvswitches", switches},
+          {"nvlinks", topology.nvlink_problem.empty() ? nvlinks : Json(nullptr)},
           {"places", places}};
 }
 
-std::string topology_svg(const Topology& topology) {
-  std::map<int64_t, std::map<std::string, std::vector<const TopoDevice*>>> tree;
-  for (const NumaNode& node : topology.numa) tree[node.node];
-  for (const TopoDevice* one : devices(topology))
-    tree[one->pci.numa_node.value_or(-1)][switch_of(one->pci)].push_back(one);
-  std::string body;
-  int x = kGap, height = 0;
-  for (const auto& [numa, switches] : tree) {
-    const int columns = std::max<int>(1, static_cast<int>(switches.size()));
-    const int width = columns * (kBoxWidth + kGap) - kGap;
-    body += box(x, kGap, width, "#cde", fmt::format("NUMA node {}", numa));
-    int column = x;
-    for (const auto& [name, members] : switches) {
-      int y = kGap + kBoxHeight + kGap;
-      body += box(column, y, kBoxWidth, "#eee", name);
-      for (const TopoDevice* one : members) {
-        y += kBoxHeight + kGap;
-        const RankPlace* place = place_of(topology, one->label);
-        body += box(column, y, kBoxWidth, place != nullptr ? "#bdb" : "#edb",
-                    place != nullptr ? fmt::format("{} rank {}", one->label, place->local_rank)
-                                     : one->label);
-      }
-      height = std::max(height, y + kBoxHeight);
-      column += kBoxWidth + kGap;
-    }
-    height = std::max(height, kGap + kBoxHeight);
-    x += width + 2 * kGap;
+std::string leaves_text(const std::vector<LeafSwitch>& leaves,
+                        const std::vector<std::string>& hosts) {
+  std::string out;
+  for (const LeafSwitch& leaf : leaves) {
+    std::vector<std::string> shown;
+    for (const std::string& node : leaf.nodes)
+      if (hosts.empty() || std::find(hosts.begin(), hosts.end(), node) != hosts.end())
+        shown.push_back(node);
+    if (shown.empty()) continue;
+    out += fmt::format("switch {}{}{}: {}\n", leaf.name, leaf.above.empty() ? "" : " below ",
+                       fmt::join(leaf.above, ", "), fmt::join(shown, " "));
   }
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" "
-      "font-family=\"sans-serif\" "
-      "font-size=\"12\">\n{}</svg>\n",
-      x, height + kGap, body);
+  return out;
 }
 
 }  // namespace mm::health

@@ -1,16 +1,19 @@
 #include "lib/health/watch.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <deque>
+#include <memory>
+#include <utility>
 
 #include "lib/health/baseline.h"
 #include "lib/health/kernel_events.h"
-#include "lib/health/nvml_session.h"
+#include "lib/health/watch_source.h"
 
 namespace mm::health {
 namespace {
@@ -65,27 +68,45 @@ struct Watcher::State {
   State(const NodeOptions& options, const Clock& the_clock)
       : tree(options.root),
         clock(the_clock),
-        nvml(options.nvml_library),
+        deadline_ms(options.gpu_deadline_ms),
         log(log_path(options)),
-        xids(load_xid_table(options.xid_table)) {}
+        xids(load_xid_table(options.xid_table)) {
+    sources.push_back(gpu_source(options.nvml_library));
+    sources.push_back(infiniband_source(tree));
+    sources.push_back(file_source(tree));
+  }
 
   SystemTree tree;
   const Clock& clock;
-  NvmlSession nvml;
+  int deadline_ms;
   LogTail log;
   XidTable xids;
+  std::vector<std::unique_ptr<WatchSource>> sources;
   bool first = true;
   double last_s = 0;
-  Json counters, facts;
+  Json counters = Json::object(), facts = Json::object();
   std::map<std::string, std::deque<double>> flaps;  ///< times of losses by counter
 
-  NodeReport read() {
-    NodeReport report;
-    report.ports = read_net_ports(tree);
-    report.ib_ports = read_ib_ports(tree);
-    report.host.controllers = read_controllers(tree);
-    report.gpus = nvml.read();
-    return report;
+  void read(WatchSample& sample) {
+    for (const auto& source : sources) source->ask();
+    for (const auto& source : sources) {
+      const auto got = source->take(deadline_ms, clock.monotonic_s(), sample.unix_ms);
+      if (got.event) sample.events.push_back(*got.event);
+      if (got.read) take(*got.read, sample);
+    }
+  }
+
+  void take(const Json& read, WatchSample& sample) {
+    if (!first) {
+      compare_counters(read.at("counters"), sample);
+      compare_states(read.at("facts"), sample);
+      for (const Json& xid : read.at("xids"))
+        sample.events.push_back(judge_xid(
+            {xid.at(0).get<std::string>(), xid.at(1).get<int>(), "event from NVML"}, xids));
+    }
+    // What hangs now is compared with its last answer when it comes back.
+    counters.update(read.at("counters"));
+    facts.update(read.at("facts"));
   }
 
   void compare_counters(const Json& now, WatchSample& sample) {
@@ -134,25 +155,14 @@ Watcher::~Watcher() = default;
 WatchSample Watcher::sample() {
   State& s = *state_;
   WatchSample sample{.unix_ms = s.clock.unix_ms()};
-  const NodeReport report = s.read();
-  const Json counters = node_counters(report), facts = node_facts(report);
+  if (!s.first) sample.seconds = s.clock.monotonic_s() - s.last_s;
+  s.read(sample);
   if (!s.first) {
-    sample.seconds = s.clock.monotonic_s() - s.last_s;
-    s.compare_counters(counters, sample);
-    s.compare_states(facts, sample);
-    for (size_t i = 0; i < report.gpus.devices.size(); ++i) {
-      const GpuDevice& gpu = report.gpus.devices[i];
-      for (const unsigned xid : gpu.xid_events)
-        sample.events.push_back(
-            judge_xid({gpu.bus_id, static_cast<int>(xid), "event from NVML"}, s.xids));
-    }
     for (const std::string& line : s.log.lines())
       if (auto finding = judge_kernel_line(line, s.xids)) sample.events.push_back(*finding);
   }
   s.first = false;
   s.last_s = s.clock.monotonic_s();
-  s.counters = counters;
-  s.facts = facts;
   return sample;
 }
 

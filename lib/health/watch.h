@@ -34,11 +34,14 @@ struct WatchSample {
   std::vector<Finding> events;  ///< what the changes and new kernel lines mean
 };
 
-/// Reads counters, states and the kernel log again and again and tells what changed. Keeps NVML
-/// open; starts no process. The first sample only remembers. One thread.
+/// Reads counters, states and the kernel log again and again and tells what changed. The GPU driver
+/// (NVML, kept open), InfiniBand and the kernel's other files are each read in a child process that
+/// lasts: one that does not answer is told as an event, with how long, whenever that time has
+/// doubled, and the others go on. The first sample only remembers. One thread; see GuardedReader.
 class Watcher {
  public:
-  /// Of `options`: root, kmsg, nvml_library, xid_table.
+  /// Of `options`: root, kmsg, nvml_library, xid_table, and gpu_deadline_ms, which a reader has
+  /// before it counts as hung; later samples do not wait for it.
   explicit Watcher(const NodeOptions& options, const Clock& clock = system_clock());
   ~Watcher();
   WatchSample sample();

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "lib/base/error.h"
 #include "tests/health/planted_node.h"
 
@@ -62,4 +64,23 @@ TEST_CASE("full tests: a directory that cannot be written is said, not passed") 
   CHECK_FALSE(tests.disk_write_mb_s);
   CHECK(tests.problems.size() == 1);
   CHECK_THROWS_AS(disk_rate("/no/such", 1), mm::IoError);
+}
+
+TEST_CASE("full tests: GPUs are measured by who can; without, that is said") {
+  const test::PlantedTree tree;
+  FullTestOptions options{
+      .seconds = 0.01, .memory_bytes = 1 << 16, .disk_bytes = 1, .directory = tree.root()};
+  CHECK_FALSE(run_full_tests(options).devices.checked);
+  options.measure_devices = [] {
+    return DeviceTests{.checked = true,
+                       .devices = {{.name = "H100", .hash = 1, .gemm_tflop_s = 700},
+                                   {.name = "H100", .hash = 1, .gemm_tflop_s = 500}}};
+  };
+  const FullTests tests = run_full_tests(options);
+  CHECK(tests.devices.devices.size() == 2);
+  Expectation expected;
+  expected.speed.gpu_gemm_tflop_s = 650;
+  const auto found = codes(tests, expected);
+  CHECK(std::find(found.begin(), found.end(), "F56 GPU 1 bf16 product") != found.end());
+  CHECK(std::find(found.begin(), found.end(), "F56 GPU 0 bf16 product") == found.end());
 }

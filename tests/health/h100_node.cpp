@@ -20,6 +20,12 @@ H100Node::H100Node(unsigned seed) : random_(seed), seed_(seed) {
                {"gpu.*.vbios", "96.00.74.00.0D"},
                {"gpu.*.links", "18"}};
   for (int i = 0; i < 8; ++i) gpu(i, "bus_id", "0000" + gpu_bdf(i));
+  // As on HGX H100: 5, 4, 4 and 5 links to the four switches.
+  for (int link = 0; link < 18; ++link) {
+    const int to = link < 5 ? 0 : link < 9 ? 1 : link < 13 ? 2 : 3;
+    scenario_[fmt::format("gpu.*.link.{}.remote", link)] = "0000" + nvswitch_bdf(to);
+    scenario_[fmt::format("gpu.*.link.{}.remote_kind", link)] = "2";
+  }
   plant_noise();
 }
 
@@ -29,6 +35,8 @@ std::string H100Node::gpu_bdf(int index) {
 std::string H100Node::nic_bdf(int index) {
   return fmt::format("0000:{:02x}:00.0", 0x14 + 0x10 * index);
 }
+
+std::string H100Node::nvswitch_bdf(int index) { return fmt::format("0000:0{}:00.0", 5 + index); }
 
 void H100Node::plant_host() {
   std::string cpuinfo;

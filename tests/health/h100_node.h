@@ -23,6 +23,7 @@ class H100Node : public PlantedTree {
   std::string ib(int device, const std::string& file) const;
   static std::string gpu_bdf(int index);
   static std::string nic_bdf(int index);
+  static std::string nvswitch_bdf(int index);
 
   /// Writes scenario and log, tells the fake library where, and judges as kind "h100-8".
   NodeOptions options();

@@ -27,6 +27,9 @@ TEST_CASE("nvml: devices are read in full, and one that is lost says so") {
   CHECK(gpu.memory_used_bytes == 1048576);
   CHECK(gpu.links.size() == 18);
   CHECK(gpu.links[2].replays == 7);
+  CHECK(gpu.links[2].remote == H100Node::nvswitch_bdf(0));
+  CHECK(gpu.links[17].remote == H100Node::nvswitch_bdf(3));
+  CHECK(gpu.links[17].to_switch);
   CHECK(gpu.recovery_action == 0);
   CHECK(gpu.problem.empty());
   CHECK(gpus.devices[1].problem == "memory: GPU is lost (NVML 15)");

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/error.h"
+#include "lib/health/nvml_devices.h"
 #include "tests/health/h100_node.h"
 
 using namespace mm::health;
@@ -87,4 +88,81 @@ TEST_CASE("topo: hosts follow the leaves of a tree, or the blocks") {
   CHECK_THROWS_AS(parse_slurm_topology("", "t"), mm::DataError);
   CHECK(parse_slurm_topology("SwitchName=a Switches=b Nodes=n1\nSwitchName=b Switches=a\n", "t")
             .size() == 1);
+}
+
+TEST_CASE("topo: NVLinks of an H100 node lead to four switches, which join any two GPUs by 18") {
+  H100Node node;
+  node.options();
+  const Topology topology = read_topology(SystemTree(node.root()), read_gpus(MM_FAKE_NVML_LIBRARY));
+  CHECK(topology.nvlink_problem == "");
+  REQUIRE(topology.nvswitches.size() == 4);
+  CHECK(topology.nvswitches[2].first == "NVSwitch2");
+  CHECK(topology.nvswitches[2].second == H100Node::nvswitch_bdf(2));
+  REQUIRE(topology.nvlinks.size() == 32);
+  CHECK(topology.nvlinks[0].gpu == "GPU0");
+  CHECK(topology.nvlinks[0].peer == "NVSwitch0");
+  CHECK(topology.nvlinks[0].links == 5);
+  CHECK(nvlinks_between(topology, "GPU0", "GPU7") == 18);
+  CHECK(nvlinks_between(topology, "GPU0", "mlx5_0") == 0);
+  const std::string text = topology_text(topology);
+  CHECK(text.find("GPU3 NVLinks: NVSwitch0 x5, NVSwitch1 x4, NVSwitch2 x4, NVSwitch3 x5\n") !=
+        std::string::npos);
+  CHECK(topology_json(topology)["devices"][0]["distances"]["GPU5"] == "NV18");
+}
+
+TEST_CASE("topo: links that are down do not count; GPUs joined without a switch are neighbours") {
+  H100Node node;
+  for (int link = 0; link < 18; ++link)
+    node.gpu(0, "link." + std::to_string(link) + ".active", link < 9 ? "0" : "1");
+  for (const auto& [gpu, peer] : {std::pair{2, 3}, {3, 2}}) {
+    for (int link = 0; link < 18; ++link) {
+      const std::string at = "link." + std::to_string(link);
+      node.gpu(gpu, at + ".remote",
+               link < 4 ? "0000" + H100Node::gpu_bdf(peer) : "00000000:FE:00.0");
+      node.gpu(gpu, at + ".remote_kind", link < 4 ? "0" : "255");
+    }
+  }
+  node.options();
+  const Topology topology = read_topology(SystemTree(node.root()), read_gpus(MM_FAKE_NVML_LIBRARY));
+  CHECK(nvlinks_between(topology, "GPU0", "GPU1") == 9);
+  CHECK(nvlinks_between(topology, "GPU2", "GPU3") == 4);
+  CHECK(nvlinks_between(topology, "GPU2", "GPU4") == 0);
+  // What is neither GPU nor switch here keeps its place on the bus as its name.
+  CHECK(topology_text(topology).find("GPU2 NVLinks: 0000:FE:00.0 x14, GPU3 x4\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("topo: without NVML the links are said not to be known") {
+  const H100Node node;
+  const Topology topology = read_topology(SystemTree(node.root()));
+  CHECK(topology_text(topology).find("NVLinks not known: NVML was not asked\n") !=
+        std::string::npos);
+  CHECK(topology_json(topology)["nvlinks"].is_null());
+  CHECK(topology_json(topology)["devices"][0]["distances"]["GPU5"] == "SYS");
+}
+
+TEST_CASE("topo: the drawing has NVSwitches with a line a bundle, and the cluster's switches") {
+  H100Node node;
+  node.options();
+  const auto leaves = parse_slurm_topology(
+      "SwitchName=l1 Nodes=a[1-2]\nSwitchName=l2 Nodes=a[3-4]\nSwitchName=top Switches=l[1-2]\n",
+      "t");
+  const Topology topology = read_topology(SystemTree(node.root()), read_gpus(MM_FAKE_NVML_LIBRARY));
+  const auto count = [](const std::string& text, const std::string& word) {
+    size_t found = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+      ++found;
+    return found;
+  };
+  const std::string svg = topology_svg(topology, leaves, {"a1", "a3", "a4"});
+  CHECK(count(svg, " NVLinks</title>") == 32);
+  CHECK(svg.find("<title>GPU7 - NVSwitch3: 5 NVLinks</title>") != std::string::npos);
+  CHECK(count(svg, ">NVSwitch") == 4);
+  CHECK(count(svg, ">top</text>") == 1);
+  CHECK(count(svg, "<title>top - l") == 2);
+  CHECK(svg.find(">a2</text>") == std::string::npos);
+  CHECK(count(svg, "<title>l2 - a") == 2);
+  // Without links and leaves nothing of either.
+  const std::string bare = topology_svg(read_topology(SystemTree(node.root())));
+  CHECK(bare.find("<line") == std::string::npos);
 }

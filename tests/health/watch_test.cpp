@@ -1,6 +1,9 @@
 #include "lib/health/watch.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -89,4 +92,68 @@ TEST_CASE(
   };
   CHECK(last_events(60) == "F10 ib.mlx5_1/1.link_downed: port is flapping\n");
   CHECK(last_events(1200) == "");
+}
+
+TEST_CASE("watch: a driver that hangs is told with its time, the other counters go on") {
+  H100Node node;
+  mm::ManualClock clock;
+  const std::string pipe = (node.root() / "hang").string();
+  node.gpu(-1, "hang_at", pipe);
+  node.plant("sys/class/net/eno1/statistics/rx_bytes", "0\n");
+  NodeOptions options = node.options();
+  options.gpu_deadline_ms = 1500;
+  Watcher watcher(options, clock);
+  watcher.sample();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::string told;
+  for (int second = 1; second <= 9; ++second) {
+    node.plant("sys/class/net/eno1/statistics/rx_bytes", std::to_string(100 * second) + "\n");
+    clock.advance(1);
+    const double start_s = mm::system_clock().monotonic_s();
+    const WatchSample sample = watcher.sample();
+    // Only the first of them waits for the driver.
+    if (second > 1) CHECK(mm::system_clock().monotonic_s() - start_s < 2);
+    REQUIRE(sample.counters.size() == 1);
+    CHECK(sample.counters[0].delta == 100);
+    told += events(sample);
+  }
+  CHECK(told ==
+        "F17 GPU driver: does not answer since 0 s\n"
+        "F17 GPU driver: does not answer since 1 s\n"
+        "F17 GPU driver: does not answer since 2 s\n"
+        "F17 GPU driver: does not answer since 4 s\n"
+        "F17 GPU driver: does not answer since 8 s\n");
+  // Opened for writing, the pipe lets go; a later question finds no pipe.
+  const int writer = ::open(pipe.c_str(), O_RDWR);
+  std::filesystem::remove(pipe);
+  std::string back;
+  for (int i = 0; i < 2000 && back.empty(); ++i) {
+    clock.advance(1e-6);
+    back = events(watcher.sample());
+  }
+  ::close(writer);
+  CHECK(back == "F17 GPU driver: answers again\n");
+}
+
+TEST_CASE("watch: a driver that hangs from the start holds nobody; its library that dies is told") {
+  H100Node node;
+  node.gpu(0, "return.nvmlDeviceGetName", "-1");
+  mm::ManualClock clock;
+  NodeOptions options = node.options();
+  options.gpu_deadline_ms = 50;
+  {
+    Watcher watcher(options, clock);
+    const WatchSample first = watcher.sample();
+    CHECK(events(first) == "F17 GPU driver: does not answer since 0 s\n");
+    CHECK(watch_json(first)["events"][0]["since"] == "1970-01-01T00:00:00.000Z");
+  }
+  node.gpu(0, "return.nvmlDeviceGetName", "0");
+  node.gpu(-1, "die", "1");
+  options = node.options();
+  Watcher watcher(options, clock);
+  CHECK(events(watcher.sample()) == "F17 GPU driver: cannot be read\n");
+  CHECK(events(watcher.sample()) == "");  // said once
+  node.gpu(-1, "die", "0");
+  node.options();
+  CHECK(events(watcher.sample()) == "");
 }

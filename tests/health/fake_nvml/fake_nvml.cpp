@@ -1,5 +1,7 @@
 // NVML's functions by their names. `return.FUNCTION` in a scenario makes that function return the
-// code; a negative one makes it never return.
+// code; a negative one makes it never return. `hang_at` names a file: where that is a named pipe,
+// every function waits until somebody opens it for writing.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +24,9 @@ unsigned index_of(NvmlDevice device) {
 int code_of(unsigned gpu, const char* function) {
   const int code = static_cast<int>(scenario.gpu_number(gpu, std::string("return.") + function, 0));
   while (code < 0) ::pause();
+  // A named pipe without a writer holds whoever opens it.
+  if (const std::string pipe = scenario.text("hang_at", ""); !pipe.empty())
+    ::close(::open(pipe.c_str(), O_RDONLY));
   return code;
 }
 
@@ -49,6 +54,7 @@ extern "C" {
 int nvmlInit_v2() {
   scenario = fake_nvml::Scenario::load();
   events_left = scenario.number("event.count", 0);
+  if (scenario.number("die", 0) != 0) ::_exit(3);
   return static_cast<int>(scenario.number("return.nvmlInit_v2", 0));
 }
 int nvmlShutdown() { return 0; }
@@ -155,6 +161,16 @@ int nvmlDeviceGetNvLinkErrorCounter(NvmlDevice device, unsigned link, int counte
   const char* names[] = {".replays", ".recoveries", ".crc_errors", ".crc_data", ".ecc_data"};
   return put(device, "nvmlDeviceGetNvLinkErrorCounter",
              "link." + std::to_string(link) + names[counter], value, 0ULL);
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlDevice device, unsigned link, NvmlPci* pci) {
+  const std::string key = "link." + std::to_string(link) + ".remote";
+  if (scenario.gpu_text(index_of(device), key, "").empty()) return kNvmlNotSupported;
+  return put_text(device, "nvmlDeviceGetNvLinkRemotePciInfo_v2", key.c_str(), pci->bus_id,
+                  sizeof(pci->bus_id));
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(NvmlDevice device, unsigned link, unsigned* kind) {
+  return put(device, "nvmlDeviceGetNvLinkRemoteDeviceType",
+             "link." + std::to_string(link) + ".remote_kind", kind, 255U);
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(NvmlDevice device, unsigned* count,
                                             NvmlProcess* processes) {
