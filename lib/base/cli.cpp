@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 
@@ -27,6 +28,9 @@ int run_cli(std::string_view tool, const std::function<int()>& body) noexcept {
   } catch (const Error& error) {
     const bool ours = error.exit_code() == ExitCode::kInternal;
     return complain(tool, ours ? "internal error" : "error", error.what(), error.exit_code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string what = fmt::format("{}: {}", error.path1().string(), error.code().message());
+    return complain(tool, "error", what.c_str(), ExitCode::kStorage);
   } catch (const std::bad_alloc&) {
     return complain(tool, "error", "out of memory", ExitCode::kInternal);
   } catch (const std::exception& error) {

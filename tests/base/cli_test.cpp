@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 
@@ -27,6 +28,8 @@ TEST_CASE("run_cli: the body's code, or the code of what it throws") {
   CHECK(code_of(mm::InternalError("bug")) == 70);
   CHECK(code_of(std::runtime_error("foreign")) == 70);
   CHECK(code_of(std::bad_alloc()) == 70);
+  CHECK(code_of(std::filesystem::filesystem_error(
+            "x", "a", std::make_error_code(std::errc::permission_denied))) == 74);
 }
 
 TEST_CASE("Error: context goes in front, layer by layer") {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <string>
 
+#include "lib/base/crc32c_kernels.h"
+#include "lib/base/random.h"
+
 namespace {
 
 std::string ascending(size_t count) {
@@ -30,24 +33,46 @@ TEST_CASE("crc32c: the vectors of RFC 3720 B.4") {
   CHECK(mm::crc32c("") == 0u);
 }
 
-TEST_CASE("crc32c: instruction and table agree for every length, alignment and seed") {
-  const std::string text = ascending(300);
-  for (size_t start = 0; start < 9; ++start) {
-    for (size_t length = 0; length < 70; ++length) {
-      const std::string_view part = std::string_view(text).substr(start, length);
-      REQUIRE(mm::crc32c(part, 17) == portable(part, 17));
+TEST_CASE(
+    "crc32c: every way that this CPU has gives the table's value, for all lengths and places") {
+  const std::string text = ascending(1400);
+  for (const auto& kernel : mm::detail::usable_crc32c()) {
+    CAPTURE(kernel.name);
+    for (size_t start = 0; start < 9; ++start) {
+      for (size_t length = 0; length < 1100; length += length < 70 ? 1 : 13) {
+        const std::string_view part = std::string_view(text).substr(start, length);
+        REQUIRE(kernel.run(std::as_bytes(std::span(part.data(), part.size())), 17) ==
+                portable(part, 17));
+      }
     }
   }
 }
 
-TEST_CASE("crc32c: instruction and table agree where lanes begin and end") {
-  const std::string text = ascending(40'000);
-  for (const size_t length :
-       {12'287u, 12'288u, 12'289u, 24'575u, 24'576u, 36'863u, 36'864u, 40'000u}) {
-    for (size_t start = 0; start < std::min<size_t>(3, text.size() - length + 1); ++start) {
-      const std::string_view part = std::string_view(text).substr(start, length);
-      CHECK(mm::crc32c(part, 99) == portable(part, 99));
+TEST_CASE("crc32c: every way agrees where its lanes and blocks begin and end, on random bytes") {
+  const mm::Philox random(5, "crc32c test");
+  std::string text;
+  for (uint64_t i = 0; i < 40'000; ++i) text += static_cast<char>(random.below(i, 256));
+  for (const auto& kernel : mm::detail::usable_crc32c()) {
+    CAPTURE(kernel.name);
+    for (const size_t border : {256u, 512u, 768u, 4096u, 12'288u, 24'576u, 36'864u}) {
+      for (size_t length = border - 1; length <= border + 1; ++length) {
+        for (const uint32_t seed : {0u, 99u, ~0u}) {
+          const std::string_view part = std::string_view(text).substr(border % 5, length);
+          CHECK(kernel.run(std::as_bytes(std::span(part.data(), part.size())), seed) ==
+                portable(part, seed));
+        }
+      }
     }
+  }
+}
+
+TEST_CASE("crc32c: one flipped bit anywhere changes it") {
+  std::string text = ascending(2000);
+  const uint32_t whole = mm::crc32c(text);
+  for (size_t bit = 0; bit < 8 * text.size(); bit += 7) {
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
+    REQUIRE(mm::crc32c(text) != whole);
+    text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << bit % 8));
   }
 }
 
