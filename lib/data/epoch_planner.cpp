@@ -8,6 +8,7 @@
 #include "lib/base/error.h"
 #include "lib/base/random.h"
 #include "lib/base/thread_pool.h"
+#include "lib/data/pack_bound.h"
 #include "lib/data/pack_search.h"
 #include "lib/data/packing.h"
 #include "lib/data/shuffle.h"
@@ -98,17 +99,23 @@ PackPatterns patterns_by(Packing packing, std::span<const LengthType> types,
   }
 }
 
-/// Fewest packs; of equals the first named.
+/// Fewest packs; of equals the first named. The search, which takes longest, is left out where it
+/// cannot win.
 std::pair<Packing, PackPatterns> best_patterns(std::span<const LengthType> types,
                                                const PackLimits& limits) {
-  constexpr std::array kAll{Packing::kBestFit, Packing::kExact, Packing::kSearch, Packing::kGreedy};
-  std::array<PackPatterns, kAll.size()> made;
-  parallel_for(kAll.size(), 0, [&](size_t i) { made[i] = patterns_by(kAll[i], types, limits); });
-  size_t best = 0;
-  for (size_t i = 1; i < kAll.size(); ++i) {
-    if (made[i].packs() < made[best].packs()) best = i;
+  constexpr std::array kQuick{Packing::kBestFit, Packing::kExact};
+  std::array<PackPatterns, kQuick.size()> made;
+  parallel_for(kQuick.size(), 0,
+               [&](size_t i) { made[i] = patterns_by(kQuick[i], types, limits); });
+  const size_t quick = made[1].packs() < made[0].packs() ? 1 : 0;
+  std::pair best{kQuick[quick], std::move(made[quick])};
+  if (best.second.packs() <= pack_bound(types, limits, false).packs) return best;
+  constexpr std::array kRest{Packing::kSearch, Packing::kGreedy};
+  parallel_for(kRest.size(), 0, [&](size_t i) { made[i] = patterns_by(kRest[i], types, limits); });
+  for (size_t i = 0; i < kRest.size(); ++i) {
+    if (made[i].packs() < best.second.packs()) best = {kRest[i], std::move(made[i])};
   }
-  return {kAll[best], std::move(made[best])};
+  return best;
 }
 
 std::vector<uint32_t> shuffled_rows(size_t samples, std::span<const uint32_t> dropped,

@@ -73,6 +73,13 @@ struct Column {
   int surplus = -1;  ///< >= 0: not packs, but samples of this class beyond its count
 };
 
+/// Vector loops of the simplex, not checked by sanitizers as raise_values is not.
+__attribute__((no_sanitize("address,undefined"))) void add_scaled(double* __restrict to,
+                                                                  const double* __restrict from,
+                                                                  double factor, size_t count) {
+  for (size_t i = 0; i < count; ++i) to[i] += factor * from[i];
+}
+
 /// Revised simplex for: fewest packs, every class covered. Row i belongs to class i.
 class Simplex {
  public:
@@ -137,8 +144,7 @@ class Simplex {
 
  private:
   void add_to_direction(size_t row, double factor) {
-    const double* from = &inverse_[row * size_];
-    for (size_t r = 0; r < size_; ++r) direction_[r] += factor * from[r];
+    add_scaled(direction_.data(), &inverse_[row * size_], factor, size_);
   }
 
   void pivot(const Column& column, size_t out, double step) {
@@ -152,7 +158,7 @@ class Simplex {
       double* to = &inverse_[k * size_];
       const double factor = to[out] * scale;
       if (factor == 0) continue;
-      for (size_t r = 0; r < size_; ++r) to[r] -= factor * direction_[r];
+      add_scaled(to, direction_.data(), -factor, size_);
       to[out] = factor;
       prices_[k] -= gain * factor;
     }

@@ -51,6 +51,9 @@ PlanReport report_plan(std::span<const SampleSize> sizes, const PlanOptions& opt
 /// Measures a plan that is there. `packing`: that in use.
 PlanReport report_plan(std::span<const SampleSize> sizes, const PlanView& plan,
                        const PlanOptions& options, int ranks);
+/// All but the lower bound of packs and what is told of it (padding too): proving takes longest.
+PlanReport measure_plan(std::span<const SampleSize> sizes, const PlanView& plan,
+                        const PlanOptions& options, int ranks);
 /// With "schema": 1.
 Json to_json(const PlanReport& report);
 /// A table for people, with a line feed at the end. Without the seconds, it is the same for every

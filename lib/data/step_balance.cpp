@@ -162,6 +162,35 @@ void shuffle_strata(std::span<const PackLoad> packs, std::span<uint32_t> sorted,
   }
 }
 
+/// Of the packs that the short last step takes, how many should be the cheapest (the others are the
+/// costliest): such that whole steps of neighbours in cost wait least in the worst of them.
+/// `sorted` by cost.
+size_t cheap_in_last(std::span<const PackLoad> packs, std::span<const uint32_t> sorted,
+                     size_t per_step) {
+  const size_t last = sorted.size() % per_step;
+  std::vector<double> sum{0};
+  for (const uint32_t id : sorted) sum.push_back(sum.back() + packs[id].cost);
+  const auto worst_from = [&](size_t begin) {
+    double worst = 1;
+    for (size_t end = begin + per_step; end <= sorted.size() - last + begin; end += per_step) {
+      const double mean = (sum[end] - sum[end - per_step]) / static_cast<double>(per_step);
+      if (mean > 0) worst = std::max(worst, packs[sorted[end - 1]].cost / mean);
+    }
+    return worst;
+  };
+  // What packing left over is cheap: it goes there unless much is won.
+  constexpr double kWorthIt = 1e-4;
+  size_t best = last;
+  double least = worst_from(last);
+  for (size_t cheap = last; cheap-- > 0;) {
+    const double worst = worst_from(cheap);
+    if (worst >= least - kWorthIt) continue;
+    best = cheap;
+    least = worst;
+  }
+  return best;
+}
+
 void cut_steps(StepOrder& order, std::span<const uint32_t> packs, size_t per_step) {
   for (size_t i = 0; i < packs.size(); i += per_step) {
     const auto step = packs.subspan(i, std::min(per_step, packs.size() - i));
@@ -204,16 +233,21 @@ StepOrder group_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
   };
   std::vector<uint32_t> ids(packs.size());
   std::iota(ids.begin(), ids.end(), 0u);
-  const size_t last = packs.size() % per_step;
-  const size_t loose = packs.size() < 2 * per_step ? last : last + per_step;
   std::sort(ids.begin(), ids.end(), by_cost);
-  const auto rest = std::span(ids).subspan(loose);
+  const size_t last = packs.size() % per_step, cheap = cheap_in_last(packs, ids, per_step);
+  const auto whole = std::span(ids).subspan(cheap, ids.size() - last);
+  const auto rest = whole.subspan(std::min(whole.size(), per_step));
   shuffle_strata(packs, rest, per_step, random.child("packs"));
   StepOrder order;
-  cut_steps(order, std::span(ids).subspan(last, loose - last), per_step);
+  cut_steps(order, whole.first(whole.size() - rest.size()), per_step);
   cut_steps(order, rest, per_step);
   shuffle_steps(order, 0, random.child("steps"));
-  cut_steps(order, std::span(ids).first(last), per_step);
+  if (last > 0) {
+    order.packs.insert(order.packs.end(), ids.begin(), ids.begin() + static_cast<ptrdiff_t>(cheap));
+    order.packs.insert(order.packs.end(), ids.end() - static_cast<ptrdiff_t>(last - cheap),
+                       ids.end());
+    end_step(order);
+  }
   return order;
 }
 

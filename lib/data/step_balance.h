@@ -10,9 +10,10 @@
 namespace mm::data {
 
 /// Cost of a pack in token equivalents: tokens + attention_pairs / kPairsPerToken + image_cost *
-/// images; of a batch of a bucket its pixels, fillers included. The ratio is that of a decoder whose linear layers cost 12 * hidden^2 * 2 FLOPs a token
-/// and attention 4 * hidden a pair: 6 * hidden, here for hidden = 2,048. A frozen CLIP-L/336 before
-/// a decoder of 7B is an image_cost of about 9, a trained one 28.
+/// images; of a batch of a bucket its pixels, fillers included. The ratio is that of a decoder
+/// whose linear layers cost 12 * hidden^2 * 2 FLOPs a token and attention 4 * hidden a pair: 6 *
+/// hidden, here for hidden = 2,048. A frozen CLIP-L/336 before a decoder of 7B is an image_cost of
+/// about 9, a trained one 28.
 double pack_cost(const Pack& pack, double image_cost = 0);
 inline constexpr double kPairsPerToken = 12288.0;
 
@@ -36,10 +37,11 @@ struct PackLoad {
 StepOrder balance_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
                         const Philox& random);
 
-/// Steps of packs that cost the same, so that the ranks of a step do, however many there are. The
-/// cheapest packs (a short last step's and one step more) are set apart, as they are what packing
-/// left over; the others are sorted by cost, shuffled within strata of kStratum of cost, and cut
-/// into steps, which are shuffled over the whole epoch. O(n log n). Deterministic.
+/// Steps of packs that cost the same, so that the ranks of a step do, however many there are.
+/// Sorted by cost, the cheapest packs are set apart, as they are what packing left over: a short
+/// last step's (of which some may be the costliest instead, where those are few of their kind) and
+/// one step more. The others are shuffled within strata of kStratum of cost, and cut into steps,
+/// which are shuffled over the whole epoch. O(n log n). Deterministic.
 StepOrder group_steps(std::span<const PackLoad> packs, int32_t packs_per_step,
                       const Philox& random);
 inline constexpr size_t kStepsPerWindow = 64;

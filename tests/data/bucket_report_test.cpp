@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lib/base/env.h"
 #include "lib/base/error.h"
 #include "lib/data/bucket_dropped.h"
 #include "lib/data/bucket_options.h"
@@ -32,7 +33,8 @@ BucketReportOptions four_of_1024(bool compare) {
 }  // namespace
 
 TEST_CASE("bucket plan: web-like sizes in three resolutions balance on 1 to 1,024 ranks") {
-  const auto sizes = web_pictures(400'000, "pixart-256,pixart-512,pixart-1024");
+  const size_t pictures = mm::env::get("MM_LONG") ? 1'000'000 : 300'000;
+  const auto sizes = web_pictures(pictures, "pixart-256,pixart-512,pixart-1024");
   const BucketPlanReport report = report_bucket_plan(sizes, four_of_1024(false));
   REQUIRE(report.rows.size() == 11);
   for (const RankRow& row : report.rows) {

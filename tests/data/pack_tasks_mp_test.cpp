@@ -112,9 +112,9 @@ TEST_CASE("pack tasks: one task alone of a job of eight does all the work") {
 }
 
 TEST_CASE("pack tasks: killed at any time and started again with other counts, the same bytes") {
-  Fixture f(1200);
+  Fixture f(800);
   const char* more = std::getenv("MM_LONG");
-  const int trials = more != nullptr && *more == '1' ? 60 : 6;
+  const int trials = more != nullptr && *more == '1' ? 60 : 4;
   const mm::Philox random(11, "kill times");
   int killed = 0;
   for (int trial = 0; trial < trials; ++trial) {

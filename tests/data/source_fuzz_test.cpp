@@ -29,7 +29,7 @@ std::string tar_seed(const TempDir& dir, TarKind kind, TarFilter filter) {
 
 TEST_CASE("fuzz: rows of JSON, one a line") {
   const TempDir dir;
-  fuzz_source(dir, "in.jsonl", SourceKind::kJsonl, kRows, 2000);
+  fuzz_source(dir, "in.jsonl", SourceKind::kJsonl, kRows, 1000);
 }
 
 TEST_CASE("fuzz: one array of rows") {
@@ -37,7 +37,7 @@ TEST_CASE("fuzz: one array of rows") {
   std::string array = "[";
   for (const char c : kRows) array += c == '\n' ? ',' : c;
   array.back() = ']';
-  fuzz_source(dir, "in.json", SourceKind::kLlavaJson, array, 2000);
+  fuzz_source(dir, "in.json", SourceKind::kLlavaJson, array, 1000);
 }
 
 TEST_CASE("fuzz: tables") {
@@ -45,7 +45,7 @@ TEST_CASE("fuzz: tables") {
   const std::string csv =
       "id,image,caption,conversations\r\n1,a.png,\"A \"\"cat\"\",\nasleep\",\r\n"
       "2,,\\N,\"[{\"\"from\"\": \"\"human\"\", \"\"value\"\": \"\"q\"\"}]\"\r\n";
-  fuzz_source(dir, "in.csv", SourceKind::kCsv, csv, 2000);
+  fuzz_source(dir, "in.csv", SourceKind::kCsv, csv, 1000);
   fuzz_source(dir, "in.tsv", SourceKind::kTsv, "TEXT\tpath\nA dog.\td.png\n\"x\ty\"\tz\n", 1000);
 }
 

@@ -80,6 +80,19 @@ TEST_CASE("group_steps: packs of a step cost the same, loose ones share the last
   CHECK(order.begin[order.steps()] - order.begin[order.steps() - 1] == 20'000 % 64);
 }
 
+TEST_CASE("group_steps: a few dear packs of their own kind go into the short step") {
+  const mm::Philox random(9, "test costs");
+  std::vector<PackLoad> loads;
+  for (uint64_t i = 0; i < 64 * 50; ++i)
+    loads.push_back({4000 + static_cast<double>(random.below(i, 30)), 0});
+  for (int i = 0; i < 20; ++i) loads.push_back({4400.0 + i, 0});
+  for (int i = 0; i < 20; ++i) loads.push_back({3000.0 + i, 0});
+  const StepOrder order = group_steps(loads, 64, mm::Philox(1, "test"));
+  check_complete(order, loads.size(), 64);
+  CHECK(order.begin[order.steps()] - order.begin[order.steps() - 1] == 40);
+  for (size_t s = 0; s + 1 < order.steps(); ++s) CHECK(max_over_mean(order, s, loads) <= 1.01);
+}
+
 TEST_CASE("group_steps: where most packs are cheap and few are dear, no step passes 1 % either") {
   // 1.4 % of cost, falling off fast: nine tenths lie in its lowest quarter.
   const mm::Philox random(8, "test costs");
