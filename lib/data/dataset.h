@@ -18,7 +18,7 @@ namespace mm::data {
 
 /// When the checksum of a stored sample is computed: at every read, or at the first read of this
 /// process from each copy. Everything else (sizes, tokens, whole pictures) is checked at every
-/// read.
+/// read. That of raw pictures is computed while they are copied, and costs a tenth of the copy.
 enum class VerifyReads { kEvery, kFirst };
 
 /// A packed data set, opened for reading. Opening reads manifest and index only and verifies both:
@@ -65,12 +65,12 @@ class Dataset final : public SampleStore {
   struct Viewed;
   std::vector<Viewed> view_pack(std::span<const uint32_t> rows) const;
   void view_run(std::span<const uint32_t> run, std::span<const size_t> places,
-                std::vector<Viewed>& viewed) const;
-  std::vector<Result<std::string_view>> look(const ShardReader& shard,
-                                             std::span<const uint32_t> run, RowMarks& seen) const;
+                std::vector<Viewed>& viewed, bool cached) const;
+  std::vector<Viewed> look(const std::shared_ptr<const ShardReader>& reader,
+                           std::span<const uint32_t> run, RowMarks& seen) const;
   struct Target;
   Result<Sample> sample_of(uint64_t row, const Viewed& viewed, const Target& to) const;
-  Sample decode(uint64_t row, std::string_view payload, const Target& to) const;
+  Sample decode(uint64_t row, std::string_view payload, const Target& to, RecordSum* sum) const;
   Failure corrupt(uint64_t row, const DataError& error) const;
 
   std::filesystem::path directory_;

@@ -48,7 +48,9 @@ void check_tokens(const Sample& sample, const PictureLayout& layout, int32_t voc
 /// One row's bytes in a mapped shard that this keeps open, or why there are none.
 struct Dataset::Viewed {
   std::shared_ptr<const ShardReader> shard;
-  Result<std::string_view> payload = std::string_view();
+  Result<OpenRecord> record = OpenRecord();
+  RowMarks* seen = nullptr;  ///< where it is noted that the record was sound
+  bool unchecked = false;    ///< the checksum is compared while pixels are copied
 };
 
 /// What a sample is unpacked with, and where its pixels go.
@@ -63,7 +65,8 @@ Failure Dataset::corrupt(uint64_t row, const DataError& error) const {
                       manifest_.shards[index_.place(row).shard].file.file, error.what())};
 }
 
-Sample Dataset::decode(uint64_t row, std::string_view payload, const Target& to) const {
+Sample Dataset::decode(uint64_t row, std::string_view payload, const Target& to,
+                       RecordSum* sum) const {
   const SampleSize size = index_.size(row);
   DecodedSample decoded = decode_sample(std::as_bytes(std::span(payload)),
                                         static_cast<uint32_t>(size.tokens), to.unpacker);
@@ -80,56 +83,71 @@ Sample Dataset::decode(uint64_t row, std::string_view payload, const Target& to)
                     stored.targets, size.images, size.targets);
   }
   check_tokens(sample, layout, manifest_.tokenizer.vocab_size);
-  for (const StoredPicture& picture : decoded.pictures) append_pixels(picture, layout, to.pixels);
+  for (const StoredPicture& picture : decoded.pictures)
+    append_pixels(picture, layout, to.pixels, sum);
   return sample;
 }
 
 /// The sample, its pixels at the end of `pixels`; a failure leaves those as they were.
 Result<Sample> Dataset::sample_of(uint64_t row, const Viewed& viewed, const Target& to) const {
-  if (!viewed.payload) {
-    const Failure& failure = viewed.payload.failure();
+  const auto named = [&](const Failure& failure) {
     return Failure{failure.kind,
                    fmt::format("sample {} ({}): {}", row, index_.key(row), failure.message)};
-  }
+  };
+  if (!viewed.record) return named(viewed.record.failure());
   const size_t before = to.pixels.size();
   try {
-    return decode(row, *viewed.payload, to);
+    RecordSum sum(*viewed.record);
+    Sample sample = decode(row, viewed.record->payload, to, viewed.unchecked ? &sum : nullptr);
+    if (!viewed.unchecked || sum.agrees()) {
+      viewed.seen->set(row);
+      return sample;
+    }
+    to.pixels.resize(before);
   } catch (const DataError& error) {
     to.pixels.resize(before);
-    return corrupt(row, error);
+    if (!viewed.unchecked || RecordSum(*viewed.record).agrees()) return corrupt(row, error);
   }
+  const RowPlace place = index_.place(row);
+  return named(viewed.shard->mismatch({place.offset, place.bytes}));
 }
 
-/// Payloads of rows that follow one another in a shard. Throws as `fetch` does.
-std::vector<Result<std::string_view>> Dataset::look(const ShardReader& shard,
-                                                    std::span<const uint32_t> run,
-                                                    RowMarks& seen) const {
+/// Records of rows that follow one another in a shard. Throws as `fetch` does.
+std::vector<Dataset::Viewed> Dataset::look(const std::shared_ptr<const ShardReader>& reader,
+                                           std::span<const uint32_t> run, RowMarks& seen) const {
+  const ShardReader& shard = *reader;
   const RowPlace first = index_.place(run.front()), last = index_.place(run.back());
   const RecordPlace all{first.offset, last.offset + last.bytes - first.offset};
   const bool known = std::ranges::all_of(run, [&](uint32_t row) { return seen.test(row); });
   if ((!known || shard.is_remote()) && shard.is_inside(all)) shard.fetch(all);
-  std::vector<Result<std::string_view>> payloads;
-  payloads.reserve(run.size());
+  // Raw pixels are compared with their checksum while they are copied; what a decoder gets must be
+  // sound before.
+  const bool copied = manifest_.pictures.storage == "raw";
+  std::vector<Viewed> views;
+  views.reserve(run.size());
   for (const uint32_t row : run) {
     const RowPlace place = index_.place(row);
+    const RecordPlace record{place.offset, place.bytes};
     const bool verify = verify_ == VerifyReads::kEvery || !seen.test(row);
-    payloads.push_back(shard.view({place.offset, place.bytes}, row, verify));
-    if (payloads.back().ok()) seen.set(row);
+    views.push_back({reader, shard.open(record, row), &seen, verify && copied});
+    Viewed& view = views.back();
+    if (verify && !copied && view.record && !RecordSum(*view.record).agrees())
+      view.record = shard.mismatch(record);
   }
-  return payloads;
+  return views;
 }
 
 void Dataset::view_run(std::span<const uint32_t> run, std::span<const size_t> places,
-                       std::vector<Viewed>& viewed) const {
-  const auto give = [&](std::shared_ptr<const ShardReader> shard, RowMarks& seen) {
-    auto payloads = look(*shard, run, seen);
-    for (size_t i = 0; i < run.size(); ++i) viewed[places[i]] = {shard, std::move(payloads[i])};
+                       std::vector<Viewed>& viewed, bool cached) const {
+  const auto give = [&](const std::shared_ptr<const ShardReader>& shard, RowMarks& seen) {
+    auto views = look(shard, run, seen);
+    for (size_t i = 0; i < run.size(); ++i) viewed[places[i]] = std::move(views[i]);
   };
   const uint32_t shard = index_.place(run.front()).shard;
-  if (auto copy = cache_ ? cache_->find(shard) : nullptr) {
+  if (const auto copy = cached && cache_ ? cache_->find(shard) : nullptr) {
     try {
-      give(std::move(copy), seen_in_cache_);
-      if (std::ranges::all_of(places, [&](size_t i) { return viewed[i].payload.ok(); })) return;
+      give(copy, seen_in_cache_);
+      if (std::ranges::all_of(places, [&](size_t i) { return viewed[i].record.ok(); })) return;
     } catch (const Error&) {
       // Cut or unreadable; only the store's bytes decide whether a sample is bad.
     }
@@ -141,7 +159,7 @@ void Dataset::view_run(std::span<const uint32_t> run, std::span<const size_t> pl
     for (size_t i = 0; i < run.size(); ++i) {
       const Failure failure{"corrupt",
                             fmt::format("{}: {}", manifest_.shards[shard].file.file, error.what())};
-      viewed[places[i]] = {nullptr, failure};
+      viewed[places[i]] = {.record = failure};
     }
   }
 }
@@ -166,19 +184,27 @@ std::vector<Dataset::Viewed> Dataset::view_pack(std::span<const uint32_t> rows) 
       run.push_back(rows[order[end]]);
       next += place.bytes;
     }
-    view_run(run, std::span(order).subspan(begin, end - begin), viewed);
+    view_run(run, std::span(order).subspan(begin, end - begin), viewed, true);
   }
   return viewed;
 }
 
 std::vector<Result<Sample>> Dataset::read_pack(std::span<const uint32_t> rows,
                                                PixelVector& pixels) const {
-  const std::vector<Viewed> viewed = view_pack(rows);
+  std::vector<Viewed> viewed = view_pack(rows);
   UnpackerPool::Loan unpacker = unpackers_.lend();
   std::vector<Result<Sample>> samples;
   samples.reserve(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i)
+  for (size_t i = 0; i < rows.size(); ++i) {
     samples.push_back(sample_of(rows[i], viewed[i], {*unpacker, pixels}));
+    if (samples.back().ok() || viewed[i].seen != &seen_in_cache_) continue;
+    // Only the store's bytes decide whether a sample is bad.
+    cache_->damaged(index_.place(rows[i]).shard);
+    const size_t only = 0;
+    std::vector<Viewed> stored(1);
+    view_run(rows.subspan(i, 1), {&only, 1}, stored, false);
+    samples.back() = sample_of(rows[i], stored.front(), {*unpacker, pixels});
+  }
   return samples;
 }
 

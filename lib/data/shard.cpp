@@ -30,9 +30,8 @@ bool is_network_file(const File& file) {
          kLocal.end();
 }
 
-uint32_t record_crc(uint64_t id, std::string_view payload) {
-  const std::string_view head(reinterpret_cast<const char*>(&id), sizeof(id));
-  return crc32c(payload, crc32c(head));
+uint32_t id_crc(uint64_t id) {
+  return crc32c(std::string_view(reinterpret_cast<const char*>(&id), sizeof(id)));
 }
 
 std::string shard_header(uint64_t plan_hash) {
@@ -55,7 +54,7 @@ std::string frame_record(uint64_t id, std::string_view payload) {
     throw DataError("sample {} has {} bytes, over 4 GiB", id, payload.size());
   ByteWriter out;
   out.put(static_cast<uint32_t>(payload.size()));
-  out.put(record_crc(id, payload));
+  out.put(crc32c(payload, id_crc(id)));
   out.put(id);
   out.put_text(payload);
   return out.take();
@@ -141,7 +140,11 @@ void ShardReader::fetch(RecordPlace range) const {
   }
 }
 
-Result<std::string_view> ShardReader::view(RecordPlace place, uint64_t id, bool verify) const {
+Failure ShardReader::mismatch(RecordPlace place) const {
+  return failure("checksum", place, "checksum mismatch");
+}
+
+Result<OpenRecord> ShardReader::open(RecordPlace place, uint64_t id) const {
   if (!is_inside(place)) {
     return failure("truncated", place,
                    fmt::format("{} bytes expected, the file has {}", place.bytes, size_bytes()));
@@ -157,11 +160,19 @@ Result<std::string_view> ShardReader::view(RecordPlace place, uint64_t id, bool 
     return failure("length", place,
                    fmt::format("says {} bytes, the index {}", length, payload.size()));
   }
-  if (verify && record_crc(stored_id, payload) != crc)
-    return failure("checksum", place, "checksum mismatch");
-  if (stored_id != id)
+  if (stored_id != id) {
+    // Damage, if the checksum says so; else another sample's record.
+    if (crc32c(payload, id_crc(stored_id)) != crc) return mismatch(place);
     return failure("id", place, fmt::format("holds sample {}, expected {}", stored_id, id));
-  return payload;
+  }
+  return OpenRecord{payload, id_crc(id), crc};
+}
+
+Result<std::string_view> ShardReader::view(RecordPlace place, uint64_t id, bool verify) const {
+  const auto record = open(place, id);
+  if (!record) return record.failure();
+  if (verify && !RecordSum(*record).agrees()) return mismatch(place);
+  return record->payload;
 }
 
 Result<std::string> ShardReader::read(RecordPlace place, uint64_t id) const {

@@ -9,6 +9,7 @@
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/result.h"
+#include "lib/data/record_sum.h"
 
 namespace mm::data {
 
@@ -63,6 +64,11 @@ class ShardReader {
   /// server is gone: there (`is_remote`) it is called before every look. Throws DataError
   /// ("truncated"), IoError. 10 us for 340 KB that are in memory.
   void fetch(RecordPlace range) const;
+  /// The record at `place`, its checksum not computed (RecordSum). Failure "truncated", "length" or
+  /// "id", as `view`.
+  Result<OpenRecord> open(RecordPlace place, uint64_t id) const;
+  /// What `view` says of a record whose checksum differs.
+  Failure mismatch(RecordPlace place) const;
   /// Payload of the record at `place`, in the map: valid as long as the reader. The bytes were
   /// fetched. Failure "truncated", "length", "checksum" or "id" with path and offset; never trusts
   /// a number it has not checked. Without `verify` the checksum is not computed.

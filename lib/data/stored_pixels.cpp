@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "lib/base/error.h"
+#include "lib/base/stream_copy.h"
 #include "lib/image/decode_into.h"
 
 namespace mm::data {
@@ -44,7 +45,8 @@ void append_file(std::string_view file, const StoredPicture& picture, PixelVecto
 
 }  // namespace
 
-void append_pixels(const StoredPicture& picture, const PictureLayout& layout, PixelVector& pixels) {
+void append_pixels(const StoredPicture& picture, const PictureLayout& layout, PixelVector& pixels,
+                   RecordSum* sum) {
   if (picture.grid.has_value() != layout.varied) {
     throw DataError("picture {} a grid in a set of {} pictures", picture.grid ? "with" : "without",
                     layout.varied ? "varied" : "equal");
@@ -57,11 +59,9 @@ void append_pixels(const StoredPicture& picture, const PictureLayout& layout, Pi
     throw DataError("picture stored as a latent tensor; this version trains on pixels");
   }
   if (picture.codec == PictureCodec::kRaw) {
-    if (!picture.bytes.empty()) {
-      std::memcpy(grow(pixels, picture.bytes.size()).data(), picture.bytes.data(),
-                  picture.bytes.size());
-    }
-    return;
+    uint8_t* const to = grow(pixels, picture.bytes.size()).data();
+    if (sum != nullptr) return sum->copy(picture.bytes, to);
+    return stream_copy(std::as_bytes(std::span(picture.bytes)), reinterpret_cast<std::byte*>(to));
   }
   for (const std::string_view file : split_tiles(picture.bytes, picture.tiles()))
     append_file(file, picture, pixels);

@@ -106,6 +106,33 @@ TEST_CASE("verify_reads: every read finds damage, the first one only what was th
   }
 }
 
+TEST_CASE("read: any one byte of a record flipped is found at the read, and no pixel of it stays") {
+  const TempDir dir;
+  write_tiny_dataset(dir / "set", 8);
+  const auto set = Dataset::open(dir / "set");
+  const RowPlace place = set->index().place(3);
+  const auto path = dir / "set" / set->manifest().shards[place.shard].file.file;
+  const std::string whole = mm::read_file(path);
+  const int fd = open(path.c_str(), O_RDWR);
+  REQUIRE(fd >= 0);
+  for (uint64_t i = 0; i < place.bytes; ++i) {
+    CAPTURE(i);
+    const auto at = static_cast<off_t>(place.offset + i);
+    const char wrong = static_cast<char>(whole[static_cast<size_t>(at)] ^ (1 << i % 8));
+    REQUIRE(pwrite(fd, &wrong, 1, at) == 1);
+    PixelVector pixels;
+    const std::vector<uint32_t> rows = {3, 5};
+    const auto samples = set->read_pack(rows, pixels);
+    CHECK_FALSE(samples[0].ok());
+    if (!samples[0].ok()) CHECK(samples[0].failure().kind == (i < 4 ? "length" : "checksum"));
+    CHECK(samples[1].ok());
+    CHECK(pixels.size() == kPictureBytes);
+    REQUIRE(pwrite(fd, &whole[static_cast<size_t>(at)], 1, at) == 1);
+  }
+  close(fd);
+  CHECK(set->read(3).ok());
+}
+
 TEST_CASE("read: rows of a shard that was cut after it was opened are bad, there is no signal") {
   const TempDir dir;
   write_tiny_dataset(dir / "set", 400, 400);
