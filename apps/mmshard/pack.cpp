@@ -159,6 +159,8 @@ void add_picture_options(CLI::App& verb, Flags& flags) {
       "qwen, bucket (PixArt); buckets: for diffusion models, with captions or --labels");
   add("--filter", pictures.filter,
       "nearest, box, bilinear, bicubic or lanczos, as Pillow computes them");
+  add("--pass-order", pictures.pass_order,
+      "Resize across first or down first as this Pillow does: pillow12 or pillow13 (to the bit)");
   add("--store,--storage", pictures.storage,
       "raw (exact), jpeg, webp, webp-lossless, or source: the file itself where no pixel changes, "
       "else raw");

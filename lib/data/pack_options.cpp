@@ -134,6 +134,7 @@ Json pictures_json(const PictureOptions& pictures) {
     if (value != normal) json[key] = value;
   };
   add("merge", pictures.merge, usual.merge);
+  add("pass_order", pictures.pass_order, usual.pass_order);
   add("alpha", pictures.alpha, usual.alpha);
   add("orient", pictures.orient, usual.orient);
   add("max_side", pictures.limits.max_side, usual.limits.max_side);
@@ -175,6 +176,37 @@ void check_labels(const PackOptions& options) {
                      options.source.labels);
 }
 
+/// Places of sources in absolute form: what "in.jsonl" gave is what "./in.jsonl" gives.
+Json with_absolute_places(Json value) {
+  if (!value.is_structured()) return value;
+  for (auto& entry : value.items()) {
+    Json& inner = entry.value();
+    const bool place = value.is_object() && (entry.key() == "path" || entry.key() == "image_root");
+    if (place && inner.is_string() && inner != "") {
+      inner = std::filesystem::absolute(inner.get<std::string>()).lexically_normal().string();
+    } else {
+      inner = with_absolute_places(std::move(inner));
+    }
+  }
+  return value;
+}
+
+std::optional<std::string> difference(const Json& there, const Json& now) {
+  if (there == now) return std::nullopt;
+  if (!there.is_object() || !now.is_object())
+    return fmt::format(": {} there, {} now", there.dump(), now.dump());
+  const auto value_of = [](const Json& object, const std::string& key) {
+    return object.contains(key) ? object.at(key) : Json(nullptr);
+  };
+  for (const auto* object : {&now, &there}) {
+    for (const auto& [key, unused] : object->items()) {
+      const auto inner = difference(value_of(there, key), value_of(now, key));
+      if (inner) return key + (inner->starts_with(':') ? "" : ".") + *inner;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 PictureOptions picture_options_from(const Json& recorded, const std::string& origin) {
@@ -188,6 +220,7 @@ PictureOptions picture_options_from(const Json& recorded, const std::string& ori
     read("merge", p.merge);
     read("geometry", p.geometry);
     read("filter", p.filter);
+    read("pass_order", p.pass_order);
     read("alpha", p.alpha);
     read("orient", p.orient);
     read("grids", p.grids);
@@ -222,7 +255,10 @@ image::Preparation preparation_of(const PictureOptions& pictures) {
   if (!geometry) refuse("geometry", pictures.geometry, image::geometry_names());
   const auto filter = image::filter_from_name(pictures.filter);
   if (!filter) refuse("filter", pictures.filter, "nearest, box, bilinear, bicubic, lanczos");
-  image::Preparation p{.geometry = *geometry, .side = pictures.side, .filter = *filter};
+  const auto order = image::pass_order_from_name(pictures.pass_order);
+  if (!order) refuse("pass order", pictures.pass_order, "pillow12, pillow13");
+  image::Preparation p{
+      .geometry = *geometry, .side = pictures.side, .filter = *filter, .order = *order};
   p.patch = pictures.patch;
   p.merge = pictures.merge;
   p.min_tiles = pictures.min_tiles;
@@ -282,19 +318,7 @@ Json canonical_options(const PackOptions& options) {
 }
 
 std::optional<std::string> first_difference(const Json& there, const Json& now) {
-  if (there == now) return std::nullopt;
-  if (!there.is_object() || !now.is_object())
-    return fmt::format(": {} there, {} now", there.dump(), now.dump());
-  const auto value_of = [](const Json& object, const std::string& key) {
-    return object.contains(key) ? object.at(key) : Json(nullptr);
-  };
-  for (const auto* object : {&now, &there}) {
-    for (const auto& [key, unused] : object->items()) {
-      const auto inner = first_difference(value_of(there, key), value_of(now, key));
-      if (inner) return key + (inner->starts_with(':') ? "" : ".") + *inner;
-    }
-  }
-  return std::nullopt;
+  return difference(with_absolute_places(there), with_absolute_places(now));
 }
 
 }  // namespace mm::data

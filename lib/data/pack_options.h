@@ -19,6 +19,7 @@ struct PictureOptions {
   int32_t merge = 1;              ///< patches along a side that make one token
   std::string geometry = "crop";  ///< a word of lib/image/geometry.h
   std::string filter = "bicubic";
+  std::string pass_order = "pillow12";  ///< a word of lib/image/resize.h
   /// raw: exact pixels. jpeg, webp: smaller, decoded at load time. webp-lossless: exact. source:
   /// the file as it is where its pixels need no change, else raw; jpeg does the same with JPEG
   /// files.
@@ -85,6 +86,7 @@ int32_t picture_tokens(const PackOptions& options);
 Json canonical_options(const PackOptions& options);
 
 /// First key, in dots, whose values differ, as "max_length: 512 there, 256 now"; nothing if equal.
+/// Places of sources are compared in absolute form.
 std::optional<std::string> first_difference(const Json& there, const Json& now);
 
 }  // namespace mm::data

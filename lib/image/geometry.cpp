@@ -102,9 +102,9 @@ Image pad(const Image& in, const Placement& placement, Colour colour) {
   return out;
 }
 
-Image letterbox(const Image& in, Size canvas, Filter filter, Colour colour) {
+Image letterbox(const Image& in, Size canvas, Filter filter, Colour colour, PassOrder order) {
   const Placement placement = letterbox_placement({in.width, in.height}, canvas);
-  return pad(resize(in, {placement.inner.width, placement.inner.height}, filter), placement,
+  return pad(resize(in, {placement.inner.width, placement.inner.height}, filter, order), placement,
              colour);
 }
 
@@ -112,19 +112,20 @@ Image prepare(const Image& in, const Preparation& preparation) {
   const Size size{in.width, in.height}, square{preparation.side, preparation.side};
   switch (preparation.geometry) {
     case Geometry::kSquash:
-      return resize(in, square, preparation.filter);
+      return resize(in, square, preparation.filter, preparation.order);
     case Geometry::kPad:
       return resize(pad(in, square_placement(size), preparation.pad_colour), square,
-                    preparation.filter);
+                    preparation.filter, preparation.order);
     case Geometry::kAdm:
-      return adm_centre_crop(in, preparation.side);
+      return adm_centre_crop(in, preparation.side, preparation.order);
     case Geometry::kCrop:
       break;
     default:
       throw InternalError("prepare: a geometry of several tiles or sizes; use prepare_tiles");
   }
   const Size resized = shortest_edge_size(size, preparation.side);
-  return resize_crop(in, resized, centre_crop(resized, square), preparation.filter);
+  return resize_crop(in, resized, centre_crop(resized, square), preparation.filter,
+                     preparation.order);
 }
 
 }  // namespace mm::image

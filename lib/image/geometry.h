@@ -50,14 +50,16 @@ Placement letterbox_placement(Size in, Size canvas);
 /// int(255 * mean) per channel: 122, 116, 104 for CLIP's means.
 Colour mean_colour(const std::array<double, 3>& mean);
 Image pad(const Image& in, const Placement& placement, Colour colour);
-/// Resize to `placement.inner` and pad.
-Image letterbox(const Image& in, Size canvas, Filter filter, Colour colour);
+/// Resize to the placement's inner box and pad.
+Image letterbox(const Image& in, Size canvas, Filter filter, Colour colour,
+                PassOrder order = PassOrder::kPillow12);
 
 /// Recipe of a picture's way into a vision tower.
 struct Preparation {
   Geometry geometry = Geometry::kCrop;
   int32_t side = 336;
   Filter filter = Filter::kBicubic;
+  PassOrder order = PassOrder::kPillow12;
   Colour pad_colour{122, 116, 104};       ///< of kPad
   int32_t patch = 14;                     ///< pixels of a patch
   int32_t merge = 1;                      ///< patches along a side that make one token
@@ -69,7 +71,7 @@ struct Preparation {
   std::vector<Size> buckets;                                  ///< kBucket, kBuckets
 };
 /// Upright picture in, [side, side, 3] out, for the geometries that give one square; to the bit as
-/// Pillow 12 and the Hugging Face slow processors do.
+/// Pillow (of `order`) and the Hugging Face slow processors do.
 Image prepare(const Image& in, const Preparation& preparation);
 
 }  // namespace mm::image

@@ -21,7 +21,8 @@ struct Route {
 
 Route route_of(Size in, const Preparation& p) {
   const Size square{p.side, p.side};
-  Route route{{in, {0, 0, in.width, in.height}}, {in, square, {0, 0, p.side, p.side}, p.filter}};
+  Route route{{in, {0, 0, in.width, in.height}},
+              {in, square, {0, 0, p.side, p.side}, p.filter, p.order}};
   if (p.geometry == Geometry::kPad) {
     route.placement = square_placement(in);
     route.plan.in = route.placement.canvas;

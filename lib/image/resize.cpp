@@ -64,6 +64,12 @@ bool goes_down_first(Size in, Size out, PassOrder order) {
   return in.height > int64_t{100} * in.width && height_loss > 0;
 }
 
+std::optional<PassOrder> pass_order_from_name(std::string_view name) {
+  if (name == "pillow12") return PassOrder::kPillow12;
+  if (name == "pillow13") return PassOrder::kPillow13;
+  return std::nullopt;
+}
+
 Image resize_reference(const Image& in, Size out, Filter filter, PassOrder order) {
   MM_CHECK(in.width > 0 && in.height > 0 && out.width > 0 && out.height > 0,
            "resize {} x {} to {} x {}", in.width, in.height, out.width, out.height);
@@ -75,8 +81,9 @@ Image resize_reference(const Image& in, Size out, Filter filter, PassOrder order
   return result.height == out.height ? result : down(result, out.height, filter);
 }
 
-Image resize_crop(const Image& in, Size out, const Box& crop, Filter filter) {
-  RowResizer resizer({.in = {in.width, in.height}, .out = out, .crop = crop, .filter = filter});
+Image resize_crop(const Image& in, Size out, const Box& crop, Filter filter, PassOrder order) {
+  RowResizer resizer(
+      {.in = {in.width, in.height}, .out = out, .crop = crop, .filter = filter, .order = order});
   resizer.push(in.rgb.data(), in.height);
   return resizer.finish();
 }

@@ -23,6 +23,8 @@ enum class PassOrder {
   kPillow13,  ///< pictures whose height loses over twice the pixels that the width loses
 };
 bool goes_down_first(Size in, Size out, PassOrder order);
+/// "pillow12" "pillow13"; nothing for other words.
+std::optional<PassOrder> pass_order_from_name(std::string_view name);
 
 /// Resizes to the bit as Pillow does: weights in double, normalised by their running sum,
 /// rounded to 22 fractional bits; first across, rounded and clipped to a byte, then down (or as
@@ -35,7 +37,8 @@ Image resize_reference(const Image& in, Size out, Filter filter,
 Image resize(const Image& in, Size out, Filter filter, PassOrder order = PassOrder::kPillow12);
 
 /// `resize` followed by a crop, computing only what the crop shows. `crop` lies inside `out`.
-Image resize_crop(const Image& in, Size out, const Box& crop, Filter filter);
+Image resize_crop(const Image& in, Size out, const Box& crop, Filter filter,
+                  PassOrder order = PassOrder::kPillow12);
 
 struct ResizeKernels;
 

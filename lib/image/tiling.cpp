@@ -52,24 +52,26 @@ void append_tiles(const Image& whole, int32_t side, Image& out) {
 }
 
 Image anyres_tiles(const Image& in, const Preparation& p) {
-  Image out = resize(in, {p.side, p.side}, p.filter);
-  append_tiles(letterbox(in, best_grid(of(in), p.grid_points), p.filter, {0, 0, 0}), p.side, out);
+  Image out = resize(in, {p.side, p.side}, p.filter, p.order);
+  append_tiles(letterbox(in, best_grid(of(in), p.grid_points), p.filter, {0, 0, 0}, p.order),
+               p.side, out);
   return out;
 }
 
 Image internvl_tiles(const Image& in, const Preparation& p, const PictureShape& shape) {
   Image out;
-  append_tiles(resize(in, {p.side * shape.columns, p.side * shape.rows}, p.filter), p.side, out);
+  append_tiles(resize(in, {p.side * shape.columns, p.side * shape.rows}, p.filter, p.order), p.side,
+               out);
   if (shape.tiles > shape.rows * shape.columns) {
-    const Image whole = resize(in, {p.side, p.side}, p.filter);
+    const Image whole = resize(in, {p.side, p.side}, p.filter, p.order);
     out.rgb.insert(out.rgb.end(), whole.rgb.begin(), whole.rgb.end());
   }
   return out;
 }
 
-Image cover_and_crop(const Image& in, Size bucket, Filter filter) {
+Image cover_and_crop(const Image& in, Size bucket, const Preparation& p) {
   const Size covering = cover_size(of(in), bucket);
-  return resize_crop(in, covering, even_centre_crop(covering, bucket), filter);
+  return resize_crop(in, covering, even_centre_crop(covering, bucket), p.filter, p.order);
 }
 
 }  // namespace
@@ -121,14 +123,14 @@ Size smart_size(Size in, const PixelRange& range) {
   return out;
 }
 
-Image adm_centre_crop(const Image& in, int32_t side) {
+Image adm_centre_crop(const Image& in, int32_t side, PassOrder order) {
   Image halved = in;
   while (std::min(halved.width, halved.height) >= 2 * side)
-    halved = resize(halved, {halved.width / 2, halved.height / 2}, Filter::kBox);
+    halved = resize(halved, {halved.width / 2, halved.height / 2}, Filter::kBox, order);
   const double scale = static_cast<double>(side) / std::min(halved.width, halved.height);
   const Size size{static_cast<int32_t>(round_half_even(halved.width * scale)),
                   static_cast<int32_t>(round_half_even(halved.height * scale))};
-  return resize_crop(halved, size, centre_crop(size, {side, side}), Filter::kBicubic);
+  return resize_crop(halved, size, centre_crop(size, {side, side}), Filter::kBicubic, order);
 }
 
 Size nearest_bucket(Size in, std::span<const Size> buckets) {
@@ -189,14 +191,14 @@ Image prepare_tiles(const Image& in, const Preparation& p) {
       out = internvl_tiles(in, p, shape);
       break;
     case Geometry::kQwen:
-      return resize(in, shape.tile, p.filter);
+      return resize(in, shape.tile, p.filter, p.order);
     case Geometry::kAdm:
-      return adm_centre_crop(in, p.side);
+      return adm_centre_crop(in, p.side, p.order);
     case Geometry::kBucket:
-      return cover_and_crop(in, shape.tile, p.filter);
+      return cover_and_crop(in, shape.tile, p);
     case Geometry::kBuckets: {
       const BucketFit fit = fit_bucket(of(in), p.buckets);
-      return resize_crop(in, fit.scaled, fit.crop, p.filter);
+      return resize_crop(in, fit.scaled, fit.crop, p.filter, p.order);
     }
     default:
       return prepare(in, p);

@@ -50,7 +50,7 @@ Size smart_size(Size in, const PixelRange& range);
 
 /// Halves by the box filter while the short side is at least twice `side`, then bicubic to the
 /// short side, then the centre (DiT, ADM).
-Image adm_centre_crop(const Image& in, int32_t side);
+Image adm_centre_crop(const Image& in, int32_t side, PassOrder order = PassOrder::kPillow12);
 
 /// The bucket whose height / width is nearest to the picture's, the first on a tie.
 Size nearest_bucket(Size in, std::span<const Size> buckets);

@@ -12,11 +12,15 @@
 namespace mm::run {
 namespace {
 
+data::PictureOptions packed_with(const TrainedModel& trained) {
+  return data::picture_options_from(trained.data.options.value("pictures", Json::object()),
+                                    (trained.run / "data.json").string());
+}
+
 /// A picture of several tiles, or of a size of its own, as its data set was packed.
 PreparedPicture read_varied(const TrainedModel& trained, const std::string& path,
                             const std::string& bytes) {
-  const data::PictureOptions options = data::picture_options_from(
-      trained.data.options.value("pictures", Json::object()), (trained.run / "data.json").string());
+  const data::PictureOptions options = packed_with(trained);
   const auto decoded = image::decode(image::as_bytes(bytes), data::decode_options_of(options));
   if (!decoded) throw DataError("{}: {}", path, decoded.failure().message);
   const image::Preparation preparation = data::preparation_of(options);
@@ -31,14 +35,16 @@ PreparedPicture read_picture(const TrainedModel& trained, const std::string& pat
   if (trained.config.varied_pictures()) return read_varied(trained, path, bytes);
   const auto geometry = image::geometry_from_name(trained.data.pictures.geometry);
   const auto filter = image::filter_from_name(trained.data.pictures.filter);
-  if (!geometry || !filter)
+  const auto order = image::pass_order_from_name(packed_with(trained).pass_order);
+  if (!geometry || !filter || !order)
     throw DataError("{}: unknown preparation {} {}", (trained.run / "data.json").string(),
                     trained.data.pictures.geometry, trained.data.pictures.filter);
   const auto decoded =
       image::decode_prepared(std::as_bytes(std::span(bytes.data(), bytes.size())),
                              {.geometry = *geometry,
                               .side = static_cast<int32_t>(trained.config.vision.image_size),
-                              .filter = *filter});
+                              .filter = *filter,
+                              .order = *order});
   if (!decoded) throw DataError("{}: {}", path, decoded.failure().message);
   return {{decoded->image.rgb.begin(), decoded->image.rgb.end()}, {}};
 }

@@ -19,6 +19,7 @@ TEST_CASE("pack options: impossible ones are usage errors that say what may be")
   refused([](PackOptions& o) { o.pictures.side = 0; }, "image side is 0");
   refused([](PackOptions& o) { o.pictures.geometry = "round"; }, "crop, pad, squash");
   refused([](PackOptions& o) { o.pictures.filter = "soft"; }, "bicubic");
+  refused([](PackOptions& o) { o.pictures.pass_order = "pillow11"; }, "pillow12, pillow13");
   refused([](PackOptions& o) { o.pictures.storage = "bmp"; }, "raw, jpeg");
   refused([](PackOptions& o) { o.pictures.jpeg_quality = 0; }, "JPEG quality");
   refused([](PackOptions& o) { o.pictures.storage = "latent"; }, "image encoder");
@@ -72,8 +73,12 @@ TEST_CASE("pack options: options at their default leave no trace, so older sets 
                           {"max_pixels", 178956970}});
   options.pictures.alpha = "black";
   options.pictures.geometry = "qwen";
+  options.pictures.pass_order = "pillow13";
   const mm::Json other = canonical_options(options)["pictures"];
   CHECK(other["alpha"] == "black");
+  CHECK(other["pass_order"] == "pillow13");
+  const PictureOptions read = picture_options_from(other, "test");
+  CHECK(preparation_of(read).order == mm::image::PassOrder::kPillow13);
   CHECK(other["max_prepared_pixels"] == 1280 * 28 * 28);
 }
 
