@@ -27,6 +27,10 @@ fi
 MM_PILLOW_IMAGES=$pillow/Tests/images "$build/tests/mm_test_image" --test-case="Pillow's files*"
 MM_LONG=1 "$build/tests/mm_test_image" --test-case='*damage*'
 
+# Plans of larger sets, and the node cache killed at every block.
+MM_LONG=1 "$build/tests/mm_test_data" --test-case='packers: every*,bucket plan: web-like*,*killed at any*'
+MM_LONG=1 "$build/tests/mm_test_sources" --test-case='fuzz*'
+
 # Published tokenizer files: the ids that are known of them. They are fetched, never kept in the tree.
 real=${MM_DEPS_DIR:-$HOME/.cache/mmkit}/tokenizers
 if [ ! -e "$real/done" ]; then

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +61,12 @@ PlannedSet read_input(const Flags& flags) {
   } else {
     read.set = Dataset::open(in.directory);
     read.sizes = read.set->sizes();
+  }
+  if (read.sizes.empty()) {
+    const auto& from = !in.sizes.empty()     ? in.sizes
+                       : !in.lengths.empty() ? in.lengths
+                                             : in.directory;
+    throw mm::DataError("{}: no samples in it; there is nothing to plan", from.string());
   }
   return read;
 }

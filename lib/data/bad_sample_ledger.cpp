@@ -81,10 +81,10 @@ void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, dou
   for (const LedgerEntry& entry : entries) {
     if (entry.skipped) continue;
     if (++named > kNamed) break;
-    names += fmt::format("\n  row {} ({}): {}: {}", entry.row,
+    names += fmt::format("; row {} ({}): {}: {}", entry.row,
                          entry.path.empty() ? entry.key : entry.path, entry.kind, entry.message);
   }
-  if (bad > kNamed) names += fmt::format("\n  and {} more", bad - kNamed);
+  if (bad > kNamed) names += fmt::format("; and {} more", bad - kNamed);
   throw DataError(
       "{} of {} samples are bad ({:.3g} %), the limit is {:.3g} %: {}; mend them or raise "
       "--bad-limit:{}",

@@ -190,12 +190,22 @@ void describe(const Gathered& all, const PackedUnits& units, const PackOptions& 
   manifest.options = canonical_options(options);
 }
 
+PackedUnits packed_units(const PackOptions& options, const SampleBuilder& builder,
+                         const PackRun& run, PackWorkspace& workspace) {
+  try {
+    return pack_units(options, builder, run, workspace);
+  } catch (const Error&) {
+    workspace.discard_if_unused();
+    throw;
+  }
+}
+
 PackResult pack_together(const PackOptions& options, const Json& canonical, const PackRun& run) {
-  PackWorkspace workspace(run.output, canonical, run.dead_after_s);
-  if (workspace.published()) throw IoError("{}: is there by now", run.output.string());
   const SetTokenizer tokenizer = tokenizer_of(options);
   const SampleBuilder builder(options, *tokenizer.tokenizer);
-  PackedUnits units = pack_units(options, builder, run, workspace);
+  PackWorkspace workspace(run.output, canonical, run.dead_after_s);
+  if (workspace.published()) throw IoError("{}: is there by now", run.output.string());
+  PackedUnits units = packed_units(options, builder, run, workspace);
   PackResult result{.units_reused = units.reused, .units = units.tables.size()};
   Gathered all = gather_checked(options, units, run.bad_limit, workspace);
   DatasetManifest& manifest = result.manifest;

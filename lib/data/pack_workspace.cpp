@@ -82,6 +82,14 @@ bool PackWorkspace::published() const {
 
 void PackWorkspace::discard() { remove_workspace(root_); }
 
+void PackWorkspace::discard_if_unused() {
+  std::error_code error;  // then it stays
+  if (!fs::is_empty(units_, error) || error) return;
+  for (const auto& task : fs::directory_iterator(root_ / "tasks", error))
+    if (task.path().filename() != board_.id()) return;
+  if (!error) discard();
+}
+
 void PackWorkspace::publish(const std::set<std::string>& files) {
   remove_others(set_, files);
   fsync_directory(set_);

@@ -29,6 +29,9 @@ class PackWorkspace {
   bool published() const;
   /// Removes it all: there is nothing to go on from.
   void discard();
+  /// Does so unless there is a finished unit or another task: a run that failed at once leaves
+  /// nothing to clear away.
+  void discard_if_unused();
   /// Law 4: renames set/ to the output and removes the workspace. Files in set/ other than `files`
   /// (of an attempt with another source) are removed first. Nothing happens if another was first.
   void publish(const std::set<std::string>& files);

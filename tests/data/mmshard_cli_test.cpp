@@ -35,6 +35,8 @@ TEST_CASE("mmshard pack: says what it made, then that it is there, other options
   CHECK(json["schema"] == 1);
   CHECK(json["was_there"] == true);
   CHECK(json["counts"]["samples"] == 10);
+  const std::string same_source = "pack ./" + pack.substr(pack.find("in.jsonl"));
+  CHECK(mmshard(dir, same_source).code == 0);
   const Output other = mmshard(dir, pack + " --filter box");
   CHECK(other.code == 2);
   CHECK(other.out.empty());
@@ -70,6 +72,19 @@ TEST_CASE("mmshard: wrong usage is one line and code 2") {
     CHECK(output.err.starts_with("mmshard: error: "));
     CHECK(std::count(output.err.begin(), output.err.end(), '\n') == 1);
   }
+}
+
+TEST_CASE("mmshard: a verb or an option that does not exist is named, with the likely one") {
+  const TempDir dir;
+  CHECK(mmshard(dir, "pakc").err ==
+        "mmshard: error: \"pakc\" is no verb; did you mean \"pack\"?; see `mmshard --help`\n");
+  CHECK(mmshard(dir, "pack in.jsonl --fliter box").err ==
+        "mmshard: error: pack has no option --fliter; did you mean --filter?; see `mmshard pack "
+        "--help`\n");
+  CHECK(mmshard(dir, "info set --zzzzzz=4").err ==
+        "mmshard: error: info has no option --zzzzzz; see `mmshard info --help`\n");
+  CHECK(mmshard(dir, "export set --out x").err.find("--to is required (see `mmshard export") !=
+        std::string::npos);
 }
 
 TEST_CASE("mmshard info, plan, show, verify: text, JSON and exit codes") {

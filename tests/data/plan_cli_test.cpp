@@ -57,5 +57,9 @@ TEST_CASE("mmshard plan: a length table by hand, as text, and its plan as a file
   const Output cut = plan(dir, "--lengths l.csv --sequence-length 10 --oversize cut --json");
   CHECK(mm::parse_json(cut.out, "stdout")["tokens"] == 30);
   CHECK(plan(dir, "--sequence-length 10").code == 2);
+  mm::write_file_atomic(dir / "none.csv", "tokens\n");
+  const Output none = plan(dir, "--lengths none.csv --sequence-length 10");
+  CHECK(none.code == 65);
+  CHECK(none.err.find("none.csv: no samples in it") != std::string::npos);
   CHECK(plan(dir, "set --lengths l.csv --sequence-length 10").code == 2);
 }
