@@ -19,6 +19,9 @@ constexpr size_t kSmallest = 256;
 constexpr size_t kHugePage = size_t{2} << 20;
 // Smaller blocks would waste too much of their last huge page.
 constexpr size_t kHugeBlock = 16 * kHugePage;
+constexpr size_t kPage = 4096;
+constexpr size_t kMappedBlock = size_t{1} << 20;
+constexpr int64_t kMostKept = int64_t{64} << 20;
 
 // Class 8 e + f holds 256 * 2^e * (8 + f) / 8 bytes.
 size_t class_bytes(int size_class) {
@@ -32,17 +35,51 @@ int class_of(size_t bytes) {
   return octave * 8 + static_cast<int>((units - (kSmallest << octave) + step - 1) / step);
 }
 
+/// A block of this many bytes after its header, as the system is asked for it.
+struct Extent {
+  size_t bytes = 0, alignment = 0;
+  bool mapped = false;  ///< on its own, so that giving it back frees its pages at once
+};
+Extent extent_of(size_t bytes) {
+  const bool huge = bytes >= kHugeBlock, mapped = bytes >= kMappedBlock;
+  const size_t alignment = huge ? kHugePage : (mapped ? kPage : sizeof(Header));
+  return {(bytes + sizeof(Header) + alignment - 1) / alignment * alignment, alignment, mapped};
+}
+
+// Maps more than is wanted and cuts both ends off, since mmap aligns to pages only.
+void* map_aligned(const Extent& extent) {
+  const size_t whole = extent.bytes + extent.alignment;
+  void* mapped = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<uintptr_t>(mapped),
+             first = (begin + extent.alignment - 1) / extent.alignment * extent.alignment,
+             end = first + extent.bytes;
+  if (first > begin) munmap(mapped, first - begin);
+  if (begin + whole > end) munmap(reinterpret_cast<void*>(end), begin + whole - end);
+  return reinterpret_cast<void*>(first);
+}
+
 void* from_system(size_t bytes) {
-  const bool huge = bytes >= kHugeBlock;
-  const size_t alignment = huge ? kHugePage : sizeof(Header);
-  const size_t whole = (bytes + sizeof(Header) + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, whole);
+  const Extent extent = extent_of(bytes);
+  if (!extent.mapped) return std::aligned_alloc(extent.alignment, extent.bytes);
+  void* memory = map_aligned(extent);
   // Only advice: without huge pages the block is as good, and slower.
-  if (memory != nullptr && huge) (void)madvise(memory, whole, MADV_HUGEPAGE);
+  if (memory != nullptr && extent.alignment == kHugePage)
+    (void)madvise(memory, extent.bytes, MADV_HUGEPAGE);
   return memory;
 }
 
 Header* header_of(void* block) { return static_cast<Header*>(block) - 1; }
+
+void to_system(void* block) noexcept {
+  Header* header = header_of(block);
+  const Extent extent = extent_of(class_bytes(static_cast<int>(header->size_class)));
+  if (extent.mapped) {
+    munmap(header, extent.bytes);
+  } else {
+    std::free(header);
+  }
+}
 
 }  // namespace
 
@@ -62,11 +99,11 @@ void* BlockCache::take_idle(int first_class) {
 
 // The largest idle blocks go first: fewest calls.
 void BlockCache::drop_excess() noexcept {
-  const int64_t budget = highest_live_bytes_ + highest_live_bytes_ / 8;
+  const int64_t budget = highest_live_bytes_ + std::min(highest_live_bytes_ / 8, kMostKept);
   for (int c = kClasses - 1; c >= 0; --c) {
     auto& blocks = idle_[static_cast<size_t>(c)];
     while (!blocks.empty() && counts_.live_bytes + counts_.idle_bytes > budget) {
-      std::free(header_of(blocks.back()));
+      to_system(blocks.back());
       blocks.pop_back();
       counts_.idle_bytes -= static_cast<int64_t>(class_bytes(c));
     }
@@ -107,13 +144,13 @@ void BlockCache::release(void* block) noexcept {
   const std::lock_guard lock(mutex_);
   counts_.live_bytes -= static_cast<int64_t>(bytes);
   if (static_cast<size_t>(counts_.idle_bytes) + bytes > max_idle_bytes_) {
-    std::free(header_of(block));
+    to_system(block);
     return;
   }
   try {
     idle_[static_cast<size_t>(size_class)].push_back(block);
   } catch (const std::bad_alloc&) {
-    std::free(header_of(block));  // no room to remember it
+    to_system(block);  // no room to remember it
     return;
   }
   counts_.idle_bytes += static_cast<int64_t>(bytes);
@@ -122,7 +159,7 @@ void BlockCache::release(void* block) noexcept {
 void BlockCache::trim() noexcept {
   const std::lock_guard lock(mutex_);
   for (auto& blocks : idle_) {
-    for (void* block : blocks) std::free(header_of(block));
+    for (void* block : blocks) to_system(block);
     blocks.clear();
   }
   counts_.idle_bytes = 0;

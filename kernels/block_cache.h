@@ -11,9 +11,9 @@ namespace mm::kernels {
 /// step asks for the same sizes again and again, and fresh pages cost more than what is computed on
 /// them. Large blocks lie on huge pages where the system has them. Sizes are rounded up to eighths
 /// of a power of two, and a request takes an idle block at most a quarter larger than that. What is
-/// live and idle together stays within an eighth of the most that was ever live, so keeping blocks
-/// costs a process little memory at its peak. Counts what is live and the most that was.
-/// Thread-safe; O(1) a call, but for blocks that go back to the system.
+/// live and idle together stays within an eighth, and within 64 MiB, of the most that was ever
+/// live, so keeping blocks costs a process little memory at its peak. Counts what is live and the
+/// most that was. Thread-safe; O(1) a call, but for blocks that go back to the system.
 class BlockCache {
  public:
   /// Idle blocks beyond `max_idle_bytes` go back to the system.

@@ -37,5 +37,17 @@ extern "C" int mm_quick_gelu_backward_cuda_f32(int64_t count, const float* dy, c
 extern "C" int mm_quick_gelu_backward_cuda_bf16(int64_t count, const Bf16* dy, const Bf16* x, Bf16* dx, void* stream) {
   return launch(quick_gelu_backward_kernel<Bf16>, stream, count, dy, x, dx);
 }
+extern "C" int mm_gelu_tanh_forward_cuda_f32(int64_t count, const float* x, float* y, void* stream) {
+  return launch(gelu_tanh_forward_kernel<float>, stream, count, x, y);
+}
+extern "C" int mm_gelu_tanh_forward_cuda_bf16(int64_t count, const Bf16* x, Bf16* y, void* stream) {
+  return launch(gelu_tanh_forward_kernel<Bf16>, stream, count, x, y);
+}
+extern "C" int mm_gelu_tanh_backward_cuda_f32(int64_t count, const float* dy, const float* x, float* dx, void* stream) {
+  return launch(gelu_tanh_backward_kernel<float>, stream, count, dy, x, dx);
+}
+extern "C" int mm_gelu_tanh_backward_cuda_bf16(int64_t count, const Bf16* dy, const Bf16* x, Bf16* dx, void* stream) {
+  return launch(gelu_tanh_backward_kernel<Bf16>, stream, count, dy, x, dx);
+}
 
 }  // namespace mm::kernels

@@ -1,7 +1,8 @@
 #pragma once
-// y = silu(gate) up, and y = x sigmoid(1.702 x), with their gradients: one thread an element in a grid-stride loop, neighbouring threads
+// y = silu(gate) up, y = x sigmoid(1.702 x), and GELU by its tanh approximation, with their gradients: one thread an element in a grid-stride loop, neighbouring threads
 // on neighbouring elements. Memory-bound: every operand is read once, every result written once.
 #include "kernels/cuda/warp.cuh"
+#include "kernels/gelu_tanh.h"
 #include "kernels/quick_gelu.h"
 #include "kernels/swiglu.h"
 
@@ -29,6 +30,16 @@ __global__ void quick_gelu_forward_kernel(int64_t count, const T* x, T* y) {
 template <typename T>
 __global__ void quick_gelu_backward_kernel(int64_t count, const T* dy, const T* x, T* dx) {
   for (int64_t i = first_element(); i < count; i += element_stride()) store(quick_gelu_grad(load(dy[i]), load(x[i])), dx[i]);
+}
+
+template <typename T>
+__global__ void gelu_tanh_forward_kernel(int64_t count, const T* x, T* y) {
+  for (int64_t i = first_element(); i < count; i += element_stride()) store(gelu_tanh_value(load(x[i])), y[i]);
+}
+
+template <typename T>
+__global__ void gelu_tanh_backward_kernel(int64_t count, const T* dy, const T* x, T* dx) {
+  for (int64_t i = first_element(); i < count; i += element_stride()) store(gelu_tanh_grad(load(dy[i]), load(x[i])), dx[i]);
 }
 
 }  // namespace mm::kernels

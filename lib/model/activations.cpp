@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "kernels/gelu_tanh.h"
 #include "kernels/quick_gelu.h"
 #include "kernels/swiglu.h"
 #include "lib/model/row_dispatch.h"
@@ -22,7 +23,7 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
     for_storage_of(gate, [&]<typename T>() {
       for_elements(gate.numel(), [&](int64_t begin, int64_t end) {
         kernels::swiglu_forward<T>(end - begin, in<T>(gate) + begin, in<T>(up) + begin,
-                                       out<T>(y) + begin);
+                                   out<T>(y) + begin);
       });
     });
     context->save_for_backward({gate, up});
@@ -36,23 +37,47 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
     for_storage_of(gate, [&]<typename T>() {
       for_elements(gate.numel(), [&](int64_t begin, int64_t end) {
         kernels::swiglu_backward<T>(end - begin, {.dy = in<T>(dy) + begin,
-                                                      .gate = in<T>(gate) + begin,
-                                                      .up = in<T>(up) + begin,
-                                                      .d_gate = out<T>(d_gate) + begin,
-                                                      .d_up = out<T>(d_up) + begin});
+                                                  .gate = in<T>(gate) + begin,
+                                                  .up = in<T>(up) + begin,
+                                                  .d_gate = out<T>(d_gate) + begin,
+                                                  .d_up = out<T>(d_up) + begin});
       });
     });
     return {d_gate, d_up};
   }
 };
 
-struct QuickGelu : torch::autograd::Function<QuickGelu> {
+struct QuickGeluOp {
+  template <typename T>
+  static void forward(int64_t count, const T* x, T* y) {
+    kernels::quick_gelu_forward<T>(count, x, y);
+  }
+  template <typename T>
+  static void backward(int64_t count, const T* dy, const T* x, T* dx) {
+    kernels::quick_gelu_backward<T>(count, dy, x, dx);
+  }
+};
+
+struct GeluTanhOp {
+  template <typename T>
+  static void forward(int64_t count, const T* x, T* y) {
+    kernels::gelu_tanh_forward<T>(count, x, y);
+  }
+  template <typename T>
+  static void backward(int64_t count, const T* dy, const T* x, T* dx) {
+    kernels::gelu_tanh_backward<T>(count, dy, x, dx);
+  }
+};
+
+/// One of the above; keeps x alone.
+template <typename Op>
+struct Activation : torch::autograd::Function<Activation<Op>> {
   static Variable forward(AutogradContext* context, const Variable& given) {
     const at::Tensor x = given.contiguous();
     at::Tensor y = at::empty_like(x);
     for_storage_of(x, [&]<typename T>() {
       for_elements(x.numel(), [&](int64_t begin, int64_t end) {
-        kernels::quick_gelu_forward<T>(end - begin, in<T>(x) + begin, out<T>(y) + begin);
+        Op::template forward<T>(end - begin, in<T>(x) + begin, out<T>(y) + begin);
       });
     });
     context->save_for_backward({x});
@@ -64,8 +89,8 @@ struct QuickGelu : torch::autograd::Function<QuickGelu> {
     at::Tensor dx = at::empty_like(x);
     for_storage_of(x, [&]<typename T>() {
       for_elements(x.numel(), [&](int64_t begin, int64_t end) {
-        kernels::quick_gelu_backward<T>(end - begin, in<T>(dy) + begin, in<T>(x) + begin,
-                                            out<T>(dx) + begin);
+        Op::template backward<T>(end - begin, in<T>(dy) + begin, in<T>(x) + begin,
+                                 out<T>(dx) + begin);
       });
     });
     return {dx};
@@ -86,7 +111,11 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
 at::Tensor quick_gelu_reference(const at::Tensor& x) { return x * at::sigmoid(x * 1.702); }
 
 at::Tensor quick_gelu(const at::Tensor& x) {
-  return has_row_kernel(x) ? QuickGelu::apply(x) : quick_gelu_reference(x);
+  return has_row_kernel(x) ? Activation<QuickGeluOp>::apply(x) : quick_gelu_reference(x);
+}
+
+at::Tensor gelu_tanh(const at::Tensor& x) {
+  return has_row_kernel(x) ? Activation<GeluTanhOp>::apply(x) : at::gelu(x, "tanh");
 }
 
 }  // namespace mm::model

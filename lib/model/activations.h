@@ -14,4 +14,7 @@ at::Tensor quick_gelu(const at::Tensor& x);
 /// The same from plain operations under autograd, kept as the reference.
 at::Tensor quick_gelu_reference(const at::Tensor& x);
 
+/// GELU by its tanh approximation; any shape.
+at::Tensor gelu_tanh(const at::Tensor& x);
+
 }  // namespace mm::model

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "lib/base/error.h"
+#include "lib/model/attention_product.h"
 #include "lib/model/rows.h"
 
 namespace mm::model {
@@ -22,12 +22,10 @@ at::Tensor band(int64_t length, int64_t window) {
 // q, k, v [n, S, heads, D] -> [n * S, H * D].
 at::Tensor batched_causal(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           int64_t window) {
-  const bool grouped = q.size(2) != k.size(2);
-  std::optional<at::Tensor> mask;
-  if (window > 0 && q.size(1) > window) mask = band(q.size(1), window);
-  const at::Tensor out = at::scaled_dot_product_attention(
-      q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), mask, /*dropout_p=*/0.0,
-      /*is_causal=*/!mask.has_value(), /*scale=*/std::nullopt, /*enable_gqa=*/grouped);
+  AttentionRule rule{.causal = true};
+  if (window > 0 && q.size(1) > window) rule = {.causal = false, .mask = band(q.size(1), window)};
+  const at::Tensor out =
+      attention_product(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), rule);
   return out.transpose(1, 2).reshape({q.size(0) * q.size(1), q.size(2) * q.size(3)});
 }
 
@@ -160,8 +158,7 @@ at::Tensor packed_attention_reference(const at::Tensor& q, const at::Tensor& k, 
 at::Tensor full_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   const std::vector<int64_t> shape{q.size(0), q.size(1), q.size(2) * q.size(3)};
   if (q.size(0) == 0) return q.reshape(shape);
-  const at::Tensor out =
-      at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2));
+  const at::Tensor out = attention_product(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2));
   return out.transpose(1, 2).reshape(shape);
 }
 

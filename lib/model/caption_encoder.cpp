@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "lib/model/activations.h"
 #include "lib/model/caption_input.h"
 #include "lib/model/declare_params.h"
 #include "lib/model/norms.h"
@@ -67,7 +68,7 @@ at::Tensor run_layer(const Layer& layer, const ParamView& params, const at::Tens
       segment_attention(heads(layer.q), heads(layer.k), heads(layer.v), borders);
   const at::Tensor h = x + apply(layer.out, params, mixed);
   const at::Tensor inner = apply(layer.fc1, params, apply(layer.norm2, params, h));
-  return h + apply(layer.fc2, params, at::gelu(inner, "tanh"));
+  return h + apply(layer.fc2, params, gelu_tanh(inner));
 }
 
 Segment embedding_segment(Model& model, const DiffusionConfig& config, Slot out) {

@@ -2,8 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include <optional>
-
+#include "lib/model/attention_product.h"
 #include "lib/model/norms.h"
 
 namespace mm::model {
@@ -21,10 +20,10 @@ at::Tensor masked_attention(const at::Tensor& q, const at::Tensor& k, const at::
     return masked_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), keep)
         .to(at::kHalf);
   }
-  std::optional<at::Tensor> mask;
-  if (keep.defined()) mask = keep.view({keep.size(0), 1, 1, keep.size(1)});
-  const at::Tensor out = at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2),
-                                                          v.transpose(1, 2), mask);
+  AttentionRule rule;
+  if (keep.defined()) rule.mask = keep.view({keep.size(0), 1, 1, keep.size(1)});
+  const at::Tensor out =
+      attention_product(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), rule);
   return out.transpose(1, 2).reshape(shape);
 }
 

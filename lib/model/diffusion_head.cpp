@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "lib/model/ada_norm.h"
+
 namespace mm::model {
 namespace {
 

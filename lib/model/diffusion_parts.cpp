@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "lib/base/error.h"
+#include "lib/model/activations.h"
 #include "lib/model/products.h"
 
 namespace mm::model {
@@ -29,15 +30,6 @@ at::Tensor fold_patches(const at::Tensor& tokens, int64_t patch, int64_t rows, i
       .reshape({n, channels, rows * patch, columns * patch});
 }
 
-at::Tensor modulated_norm(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
-                          double eps) {
-  return at::addcmul(shift, at::layer_norm(x, {x.size(-1)}, {}, {}, eps), scale + 1);
-}
-
-at::Tensor gated_add(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
-  return at::addcmul(x, gate, y);
-}
-
 std::vector<at::Tensor> modulation_parts(const at::Tensor& modulation, int64_t count) {
   if (modulation.dim() == 3) return modulation.split(1, 1);
   return modulation.view({modulation.size(0), count, modulation.size(1) / count}).split(1, 1);
@@ -50,7 +42,7 @@ FeedForward declare_feed_forward(const DeclareParams& declare, const std::string
 }
 
 at::Tensor apply(const FeedForward& layer, const ParamView& params, const at::Tensor& x) {
-  return apply(layer.out, params, at::gelu(apply(layer.in, params, x), "tanh"));
+  return apply(layer.out, params, gelu_tanh(apply(layer.in, params, x)));
 }
 
 void append_params(std::vector<ParamId>& list, const FeedForward& layer) {

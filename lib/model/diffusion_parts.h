@@ -23,11 +23,6 @@ at::Tensor unfold_patches(const at::Tensor& pictures, int64_t patch);
 /// channel), as the last layer writes them.
 at::Tensor fold_patches(const at::Tensor& tokens, int64_t patch, int64_t rows, int64_t columns);
 
-/// LayerNorm without weights, times 1 + scale, plus shift: x [N, P, h], shift and scale [N, 1, h].
-at::Tensor modulated_norm(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
-                          double eps);
-/// x + gate * y.
-at::Tensor gated_add(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y);
 /// [N, count * h] (or [N, count, h]) -> `count` tensors [N, 1, h].
 std::vector<at::Tensor> modulation_parts(const at::Tensor& modulation, int64_t count);
 

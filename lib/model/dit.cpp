@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "lib/base/error.h"
+#include "lib/model/ada_norm.h"
 #include "lib/model/diffusion_attention.h"
 #include "lib/model/diffusion_cost.h"
 #include "lib/model/diffusion_head.h"

@@ -121,7 +121,8 @@ SimpleParams SimpleParams::random(const Model& model, uint64_t seed, at::ScalarT
 void SimpleParams::add(ParamId id, const at::Tensor& grad) {
   const at::Tensor wide = grad.scalar_type() == at::kDouble ? grad : grad.to(at::kFloat);
   at::Tensor& sum = gradients_[id];
-  sum = sum.defined() ? sum + wide : wide.clone();
+  // Never changed in place, so what autograd handed out may be kept.
+  sum = sum.defined() ? sum + wide : wide;
 }
 
 void SimpleParams::clear_grads() { gradients_.assign(gradients_.size(), at::Tensor()); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lib/model/ada_norm.h"
 #include "lib/model/caption_input.h"
 #include "lib/model/diffusion_attention.h"
 #include "lib/model/diffusion_cost.h"

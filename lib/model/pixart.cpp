@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "lib/model/activations.h"
+#include "lib/model/ada_norm.h"
 #include "lib/model/caption_input.h"
 #include "lib/model/diffusion_attention.h"
 #include "lib/model/diffusion_cost.h"
@@ -143,7 +145,7 @@ CaptionProjection declare_captions(Model& model, const DiffusionConfig& c) {
   }
   projection.project = [=](const ParamView& params, const at::Tensor& captions) {
     const at::Tensor in = captions.to(params.get(first.weight).scalar_type());
-    return apply(second, params, at::gelu(apply(first, params, in), "tanh"));
+    return apply(second, params, gelu_tanh(apply(first, params, in)));
   };
   return projection;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "lib/base/error.h"
+#include "lib/model/activations.h"
 #include "lib/model/masked_attention.h"
 #include "lib/model/norms.h"
 #include "lib/model/products.h"
@@ -75,7 +76,7 @@ at::Tensor attend(const Layer& l, const ParamView& params, const PaddedText& tex
 }
 
 at::Tensor feed_forward(const Layer& l, const ParamView& params, const at::Tensor& x) {
-  const at::Tensor gate = at::gelu(stream(apply(l.wi_0, params, x)), "tanh");
+  const at::Tensor gate = gelu_tanh(stream(apply(l.wi_0, params, x)));
   const at::Tensor inner = gate * stream(apply(l.wi_1, params, x));
   if (inner.scalar_type() == x.scalar_type()) return apply(l.wo, params, inner);
   return linear_product(inner, params.get(l.wo.weight).to(inner.scalar_type()), {});

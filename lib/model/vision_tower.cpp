@@ -98,8 +98,7 @@ at::Tensor attend(const Layer& layer, const ParamView& params, const at::Tensor&
 at::Tensor run_layer(const Layer& layer, const ParamView& params, const at::Tensor& x) {
   const at::Tensor h = x + attend(layer, params, apply(layer.norm1, params, x));
   const at::Tensor inner = apply(layer.fc1, params, apply(layer.norm2, params, h));
-  const at::Tensor hidden =
-      layer.kind == VisionKind::kClip ? quick_gelu(inner) : at::gelu(inner, "tanh");
+  const at::Tensor hidden = layer.kind == VisionKind::kClip ? quick_gelu(inner) : gelu_tanh(inner);
   return h + apply(layer.fc2, params, hidden);
 }
 

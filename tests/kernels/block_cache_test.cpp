@@ -100,3 +100,15 @@ TEST_CASE("BlockCache: live and idle bytes stay within an eighth of the most tha
   cache.release(large);
   CHECK(cache.counts().idle_bytes == 20 << 20);
 }
+
+TEST_CASE("BlockCache: a large process keeps at most 64 MiB of idle blocks above its peak") {
+  BlockCache cache(size_t{2} << 30);
+  // Address space alone: nothing is written.
+  void *small = cache.allocate(100 << 20), *large = cache.allocate(size_t{1} << 30);
+  cache.release(small);
+  cache.release(large);
+  void* larger = cache.allocate(size_t{9} << 27);
+  CHECK(cache.counts().live_bytes == int64_t{9} << 27);
+  CHECK(cache.counts().idle_bytes <= 64 << 20);
+  cache.release(larger);
+}

@@ -3,6 +3,7 @@
 // cuda_on_cpu.h comes first, so that the kernels compile as C++.
 // clang-format off
 #include "tests/kernels/cuda_on_cpu.h"
+#include "kernels/cuda/ada_norm.cuh"
 #include "kernels/cuda/adamw.cuh"
 #include "kernels/cuda/cross_entropy.cuh"
 #include "kernels/cuda/gates.cuh"
@@ -30,6 +31,38 @@ void rms_norm_backward_played(Shape shape, const RmsNormBackward<T>& p) {
            [&] { rms_norm_partial_kernel<T>(shape, p, partial.data()); });
   run_grid({columns}, kBlockThreads,
            [&] { rms_norm_weight_kernel<float>(blocks, shape.cols, partial.data(), p.dw); });
+}
+
+// Columns, and blocks of rows of all pictures.
+dim3 partial_grid(const PictureRows& s) {
+  return {ceil_div(s.cols, kBlockThreads), static_cast<unsigned>(s.pictures * ada_norm_blocks(s))};
+}
+
+void picture_sums_played(const PictureRows& s, const float* partial, float* sums) {
+  run_grid({ceil_div(s.cols, kBlockThreads), static_cast<unsigned>(s.pictures)}, kBlockThreads,
+           [&] { picture_sum_kernel<float>(s, partial, sums); });
+}
+
+template <typename T>
+void modulated_norm_backward_played(const PictureRows& s, const ModulatedNormBackward<T>& p) {
+  const int64_t each = s.pictures * ada_norm_blocks(s) * s.cols;
+  std::vector<float> shifts(each), scales(each);
+  run_grid(partial_grid(s), kBlockThreads,
+           [&] { modulated_norm_partial_kernel<T>(s, p, shifts.data(), scales.data()); });
+  run_grid({ceil_div(s.pictures * s.rows, kAdaNormRowsPerBlock)}, kAdaNormRowsPerBlock * kWarp,
+           [&] { modulated_norm_input_kernel<T>(s, p); });
+  picture_sums_played(s, shifts.data(), p.dshift);
+  picture_sums_played(s, scales.data(), p.dscale);
+}
+
+template <typename T>
+void gated_add_backward_played(const PictureRows& s, const GatedAddBackward<T>& p) {
+  std::vector<float> partial(s.pictures * ada_norm_blocks(s) * s.cols);
+  run_grid(partial_grid(s), kBlockThreads,
+           [&] { gated_add_partial_kernel<T>(s, p, partial.data()); });
+  run_grid(few_blocks(s.pictures * s.rows * s.cols), kBlockThreads,
+           [&] { gated_add_branch_kernel<T>(s, p); });
+  picture_sums_played(s, partial.data(), p.dgate);
 }
 
 template <typename T>
@@ -64,7 +97,7 @@ SwigluTwin<T> played_swiglu() {
 }
 
 template <typename T>
-QuickGeluTwin<T> played_quick_gelu() {
+ActivationTwin<T> played_quick_gelu() {
   return {[](int64_t count, const T* x, T* y) {
             run_grid(few_blocks(count), kBlockThreads,
                      [&] { quick_gelu_forward_kernel<T>(count, x, y); });
@@ -73,6 +106,32 @@ QuickGeluTwin<T> played_quick_gelu() {
             run_grid(few_blocks(count), kBlockThreads,
                      [&] { quick_gelu_backward_kernel<T>(count, dy, x, dx); });
           }};
+}
+
+template <typename T>
+ActivationTwin<T> played_gelu_tanh() {
+  return {[](int64_t count, const T* x, T* y) {
+            run_grid(few_blocks(count), kBlockThreads,
+                     [&] { gelu_tanh_forward_kernel<T>(count, x, y); });
+          },
+          [](int64_t count, const T* dy, const T* x, T* dx) {
+            run_grid(few_blocks(count), kBlockThreads,
+                     [&] { gelu_tanh_backward_kernel<T>(count, dy, x, dx); });
+          }};
+}
+
+template <typename T>
+AdaNormTwin<T> played_ada_norm() {
+  return {[](const PictureRows& s, const ModulatedNormForward<T>& p) {
+            run_grid({ceil_div(s.pictures * s.rows, kAdaNormRowsPerBlock)},
+                     kAdaNormRowsPerBlock * kWarp, [&] { modulated_norm_forward_kernel<T>(s, p); });
+          },
+          modulated_norm_backward_played<T>,
+          [](const PictureRows& s, const GatedAddForward<T>& p) {
+            run_grid(few_blocks(s.pictures * s.rows * s.cols), kBlockThreads,
+                     [&] { gated_add_forward_kernel<T>(s, p); });
+          },
+          gated_add_backward_played<T>};
 }
 
 template <typename T>
@@ -109,7 +168,9 @@ PackedAttentionTwin<T> played_packed_attention() {
 #define MM_INSTANTIATE(T)                              \
   template RmsNormTwin<T> played_rms_norm<T>();        \
   template SwigluTwin<T> played_swiglu<T>();           \
-  template QuickGeluTwin<T> played_quick_gelu<T>();    \
+  template ActivationTwin<T> played_quick_gelu<T>();   \
+  template ActivationTwin<T> played_gelu_tanh<T>();    \
+  template AdaNormTwin<T> played_ada_norm<T>();        \
   template RopeTwin<T> played_rope<T>();               \
   template CrossEntropyTwin<T> played_cross_entropy(); \
   template AdamWTwin<float, T> played_adamw<T>();      \

@@ -1,4 +1,5 @@
 #pragma once
+#include "tests/kernels/ada_norm_case.h"
 #include "tests/kernels/adamw_case.h"
 #include "tests/kernels/cross_entropy_case.h"
 #include "tests/kernels/gates_case.h"
@@ -14,7 +15,11 @@ RmsNormTwin<T> played_rms_norm();
 template <typename T>
 SwigluTwin<T> played_swiglu();
 template <typename T>
-QuickGeluTwin<T> played_quick_gelu();
+ActivationTwin<T> played_quick_gelu();
+template <typename T>
+ActivationTwin<T> played_gelu_tanh();
+template <typename T>
+AdaNormTwin<T> played_ada_norm();
 template <typename T>
 RopeTwin<T> played_rope();
 template <typename T>

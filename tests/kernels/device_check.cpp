@@ -92,6 +92,43 @@ Line check_quick_gelu() {
 }
 
 template <typename T>
+Line check_gelu_tanh() {
+  DeviceArrays d;
+  const T* x = d.make<T>(kElements);
+  T* y = d.make<T>(kElements);
+  const auto launch = pick<T>(mm_gelu_tanh_forward_cuda_f32, mm_gelu_tanh_forward_cuda_bf16);
+  return {"gelu_tanh",
+          kName<T>,
+          gelu_tanh_error(device_gelu_tanh<T>(), 100003),
+          kTolerance<T>,
+          device_ms(kRounds, [&] { cuda_check(launch(kElements, x, y, nullptr)); }),
+          2.0 * kElements * sizeof(T)};
+}
+
+template <typename T>
+Line check_ada_norm() {
+  DeviceArrays d;
+  const int64_t cols = 1152, rows = 256;
+  const PictureRows shape{kElements / (cols * rows), rows, cols, 6 * cols};
+  T* modulation = d.make<T>(shape.pictures * shape.stride);
+  const ModulatedNormForward<T> p{d.make<T>(kElements),
+                                  modulation,
+                                  modulation + cols,
+                                  1e-6,
+                                  d.make<T>(kElements),
+                                  d.make<float>(shape.pictures * rows),
+                                  d.make<float>(shape.pictures * rows)};
+  const auto launch =
+      pick<T>(mm_modulated_norm_forward_cuda_f32, mm_modulated_norm_forward_cuda_bf16);
+  return {"modulated norm, gated sum",
+          kName<T>,
+          ada_norm_error(device_ada_norm<T>(), {3, 300, 1000, 2000}),
+          kTolerance<T>,
+          device_ms(kRounds, [&] { cuda_check(launch(shape, p, nullptr)); }),
+          2.0 * static_cast<double>(shape.pictures * rows * cols) * sizeof(T)};
+}
+
+template <typename T>
 Line check_rope() {
   DeviceArrays d;
   const RopeShape shape{kElements / 4096, 32, 64, 1};
@@ -167,8 +204,9 @@ Line check_attention() {
 template <typename T>
 bool check_all(double copy) {
   bool good = print(check_rms_norm<T>(), copy);
-  for (const auto& check : {check_swiglu<T>, check_quick_gelu<T>, check_rope<T>,
-                            check_cross_entropy<T>, check_adamw<T>, check_attention<T>})
+  for (const auto& check :
+       {check_swiglu<T>, check_quick_gelu<T>, check_gelu_tanh<T>, check_ada_norm<T>, check_rope<T>,
+        check_cross_entropy<T>, check_adamw<T>, check_attention<T>})
     good = print(check(), copy) && good;
   return good;
 }

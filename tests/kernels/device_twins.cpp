@@ -19,6 +19,51 @@ void rms_norm_backward_on_device(Shape shape, const RmsNormBackward<T>& p) {
 }
 
 template <typename T>
+void modulated_norm_backward_on_device(const PictureRows& s, const ModulatedNormBackward<T>& p) {
+  DeviceArrays d;
+  const int64_t rows = s.pictures * s.rows, n = rows * s.cols, own = s.pictures * s.cols;
+  const ModulatedNormBackward<T> on{
+      d.in(p.dy, n),        d.in(p.x, n),        d.in(p.scale, s.pictures * s.stride),
+      d.in(p.mean, rows),   d.in(p.r, rows),     d.out(p.dx, n),
+      d.out(p.dshift, own), d.out(p.dscale, own)};
+  const auto launch =
+      pick<T>(mm_modulated_norm_backward_cuda_f32, mm_modulated_norm_backward_cuda_bf16);
+  cuda_check(launch(s, on, d.make<float>(2 * s.pictures * ada_norm_blocks(s) * s.cols), nullptr));
+  d.collect();
+}
+
+template <typename T>
+void gated_add_backward_on_device(const PictureRows& s, const GatedAddBackward<T>& p) {
+  DeviceArrays d;
+  const int64_t n = s.pictures * s.rows * s.cols;
+  const GatedAddBackward<T> on{d.in(p.dy, n), d.in(p.gate, s.pictures * s.stride), d.in(p.f, n),
+                               d.out(p.df, n), d.out(p.dgate, s.pictures * s.cols)};
+  const auto launch = pick<T>(mm_gated_add_backward_cuda_f32, mm_gated_add_backward_cuda_bf16);
+  cuda_check(launch(s, on, d.make<float>(s.pictures * ada_norm_blocks(s) * s.cols), nullptr));
+  d.collect();
+}
+
+template <typename T>
+using ActivationForward = int (*)(int64_t, const T*, T*, void*);
+template <typename T>
+using ActivationBackward = int (*)(int64_t, const T*, const T*, T*, void*);
+
+template <typename T>
+ActivationTwin<T> activation_on_device(ActivationForward<T> forward,
+                                       ActivationBackward<T> backward) {
+  return {[forward](int64_t n, const T* x, T* y) {
+            DeviceArrays d;
+            cuda_check(forward(n, d.in(x, n), d.out(y, n), nullptr));
+            d.collect();
+          },
+          [backward](int64_t n, const T* dy, const T* x, T* dx) {
+            DeviceArrays d;
+            cuda_check(backward(n, d.in(dy, n), d.in(x, n), d.out(dx, n), nullptr));
+            d.collect();
+          }};
+}
+
+template <typename T>
 void attention_backward_on_device(const PackedAttentionShape& s,
                                   const PackedAttentionBackward<T>& p) {
   DeviceArrays d;
@@ -70,19 +115,42 @@ SwigluTwin<T> device_swiglu() {
 }
 
 template <typename T>
-QuickGeluTwin<T> device_quick_gelu() {
-  return {[](int64_t n, const T* x, T* y) {
+ActivationTwin<T> device_quick_gelu() {
+  return activation_on_device<T>(
+      pick<T>(mm_quick_gelu_forward_cuda_f32, mm_quick_gelu_forward_cuda_bf16),
+      pick<T>(mm_quick_gelu_backward_cuda_f32, mm_quick_gelu_backward_cuda_bf16));
+}
+
+template <typename T>
+ActivationTwin<T> device_gelu_tanh() {
+  return activation_on_device<T>(
+      pick<T>(mm_gelu_tanh_forward_cuda_f32, mm_gelu_tanh_forward_cuda_bf16),
+      pick<T>(mm_gelu_tanh_backward_cuda_f32, mm_gelu_tanh_backward_cuda_bf16));
+}
+
+template <typename T>
+AdaNormTwin<T> device_ada_norm() {
+  return {[](const PictureRows& s, const ModulatedNormForward<T>& p) {
             DeviceArrays d;
-            cuda_check(pick<T>(mm_quick_gelu_forward_cuda_f32, mm_quick_gelu_forward_cuda_bf16)(
-                n, d.in(x, n), d.out(y, n), nullptr));
+            const int64_t rows = s.pictures * s.rows, n = rows * s.cols, m = s.pictures * s.stride;
+            const ModulatedNormForward<T> on{d.in(p.x, n),    d.in(p.shift, m), d.in(p.scale, m),
+                                             p.eps,           d.out(p.y, n),    d.out(p.mean, rows),
+                                             d.out(p.r, rows)};
+            cuda_check(pick<T>(mm_modulated_norm_forward_cuda_f32,
+                               mm_modulated_norm_forward_cuda_bf16)(s, on, nullptr));
             d.collect();
           },
-          [](int64_t n, const T* dy, const T* x, T* dx) {
+          modulated_norm_backward_on_device<T>,
+          [](const PictureRows& s, const GatedAddForward<T>& p) {
             DeviceArrays d;
-            cuda_check(pick<T>(mm_quick_gelu_backward_cuda_f32, mm_quick_gelu_backward_cuda_bf16)(
-                n, d.in(dy, n), d.in(x, n), d.out(dx, n), nullptr));
+            const int64_t n = s.pictures * s.rows * s.cols;
+            const GatedAddForward<T> on{d.in(p.x, n), d.in(p.gate, s.pictures * s.stride),
+                                        d.in(p.f, n), d.out(p.y, n)};
+            cuda_check(pick<T>(mm_gated_add_forward_cuda_f32, mm_gated_add_forward_cuda_bf16)(
+                s, on, nullptr));
             d.collect();
-          }};
+          },
+          gated_add_backward_on_device<T>};
 }
 
 template <typename T>
@@ -156,7 +224,9 @@ double device_ms(int rounds, const std::function<void()>& launch) {
 #define MM_INSTANTIATE(T)                              \
   template RmsNormTwin<T> device_rms_norm<T>();        \
   template SwigluTwin<T> device_swiglu<T>();           \
-  template QuickGeluTwin<T> device_quick_gelu<T>();    \
+  template ActivationTwin<T> device_quick_gelu<T>();   \
+  template ActivationTwin<T> device_gelu_tanh<T>();    \
+  template AdaNormTwin<T> device_ada_norm<T>();        \
   template RopeTwin<T> device_rope<T>();               \
   template CrossEntropyTwin<T> device_cross_entropy(); \
   template AdamWTwin<float, T> device_adamw<T>();      \

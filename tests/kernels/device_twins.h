@@ -10,7 +10,11 @@ RmsNormTwin<T> device_rms_norm();
 template <typename T>
 SwigluTwin<T> device_swiglu();
 template <typename T>
-QuickGeluTwin<T> device_quick_gelu();
+ActivationTwin<T> device_quick_gelu();
+template <typename T>
+ActivationTwin<T> device_gelu_tanh();
+template <typename T>
+AdaNormTwin<T> device_ada_norm();
 template <typename T>
 RopeTwin<T> device_rope();
 template <typename T>

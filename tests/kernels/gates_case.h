@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 
+#include "kernels/gelu_tanh.h"
 #include "kernels/quick_gelu.h"
 #include "kernels/swiglu.h"
 #include "tests/kernels/twin_case.h"
@@ -34,23 +35,35 @@ double swiglu_error(const SwigluTwin<T>& twin, int64_t count) {
   return std::max({worst_error(ty, y), worst_error(td_gate, d_gate), worst_error(td_up, d_up)});
 }
 
+/// Of an activation: forward(count, x, y), backward(count, dy, x, dx).
 template <typename T>
-struct QuickGeluTwin {
+struct ActivationTwin {
   std::function<void(int64_t, const T*, T*)> forward;
   std::function<void(int64_t, const T*, const T*, T*)> backward;
 };
 
 template <typename T>
-double quick_gelu_error(const QuickGeluTwin<T>& twin, int64_t count) {
+double activation_error(const ActivationTwin<T>& twin, const ActivationTwin<double>& reference,
+                        int64_t count) {
   const auto x = draw<T>(count, 1, -9, 9), dy = draw<T>(count, 3);
   std::vector<double> y(count), dx(count);
-  quick_gelu_forward_reference(count, x.data(), y.data());
-  quick_gelu_backward_reference(count, dy.data(), x.data(), dx.data());
+  reference.forward(count, x.data(), y.data());
+  reference.backward(count, dy.data(), x.data(), dx.data());
   const auto tx = rounded<T>(x), tdy = rounded<T>(dy);
   std::vector<T> ty(count), tdx(count);
   twin.forward(count, tx.data(), ty.data());
   twin.backward(count, tdy.data(), tx.data(), tdx.data());
   return std::max(worst_error(ty, y), worst_error(tdx, dx));
+}
+
+template <typename T>
+double quick_gelu_error(const ActivationTwin<T>& twin, int64_t count) {
+  return activation_error(twin, {quick_gelu_forward_reference, quick_gelu_backward_reference},
+                          count);
+}
+template <typename T>
+double gelu_tanh_error(const ActivationTwin<T>& twin, int64_t count) {
+  return activation_error(twin, {gelu_tanh_forward_reference, gelu_tanh_backward_reference}, count);
 }
 
 }  // namespace mm::kernels::test

@@ -22,6 +22,17 @@ void check_rms_norm(Shape shape, bool with_residual) {
 }
 
 template <typename T>
+void check_gates(int64_t count) {
+  CHECK(swiglu_error<T>({swiglu_forward<T>, swiglu_backward<T>}, count) <= kTolerance<T>);
+  CHECK(swiglu_error(played_swiglu<T>(), count) <= kTolerance<T>);
+  CHECK(quick_gelu_error<T>({quick_gelu_forward<T>, quick_gelu_backward<T>}, count) <=
+        kTolerance<T>);
+  CHECK(quick_gelu_error(played_quick_gelu<T>(), count) <= kTolerance<T>);
+  CHECK(gelu_tanh_error<T>({gelu_tanh_forward<T>, gelu_tanh_backward<T>}, count) <= kTolerance<T>);
+  CHECK(gelu_tanh_error(played_gelu_tanh<T>(), count) <= kTolerance<T>);
+}
+
+template <typename T>
 void check_attention(const std::vector<int64_t>& borders, int64_t window, bool causal) {
   CAPTURE(borders.size());
   CAPTURE(window);
@@ -46,25 +57,43 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("swiglu and quick_gelu, forward and backward: all twins are the reference") {
+TEST_CASE("swiglu, quick_gelu and gelu_tanh, forward and backward: all twins are the reference") {
   for (const int64_t count : {1, 17, 1000, 2049}) {
     CAPTURE(count);
     CHECK(swiglu_error<double>({swiglu_forward<double>, swiglu_backward<double>}, count) <=
           kTolerance<double>);
-    CHECK(swiglu_error<float>({swiglu_forward<float>, swiglu_backward<float>}, count) <=
-          kTolerance<float>);
-    CHECK(swiglu_error<Bf16>({swiglu_forward<Bf16>, swiglu_backward<Bf16>}, count) <=
-          kTolerance<Bf16>);
-    CHECK(swiglu_error(played_swiglu<float>(), count) <= kTolerance<float>);
-    CHECK(swiglu_error(played_swiglu<Bf16>(), count) <= kTolerance<Bf16>);
+    check_gates<float>(count);
+    check_gates<Bf16>(count);
     CHECK(quick_gelu_error<double>({quick_gelu_forward<double>, quick_gelu_backward<double>},
                                    count) <= kTolerance<double>);
-    CHECK(quick_gelu_error<float>({quick_gelu_forward<float>, quick_gelu_backward<float>}, count) <=
-          kTolerance<float>);
-    CHECK(quick_gelu_error<Bf16>({quick_gelu_forward<Bf16>, quick_gelu_backward<Bf16>}, count) <=
-          kTolerance<Bf16>);
-    CHECK(quick_gelu_error(played_quick_gelu<float>(), count) <= kTolerance<float>);
-    CHECK(quick_gelu_error(played_quick_gelu<Bf16>(), count) <= kTolerance<Bf16>);
+    CHECK(gelu_tanh_error<double>({gelu_tanh_forward<double>, gelu_tanh_backward<double>}, count) <=
+          kTolerance<double>);
+  }
+}
+
+TEST_CASE("gelu_tanh stays finite far from zero, forward and backward") {
+  const std::vector<float> x{-1e30F, -1e13F, -12.0F, 12.0F, 1e6F, 1e13F}, one(6, 1.0F);
+  std::vector<float> y(6), dx(6);
+  gelu_tanh_forward<float>(6, x.data(), y.data());
+  gelu_tanh_backward<float>(6, one.data(), x.data(), dx.data());
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(std::abs(y[i]) < 1e-6F);
+    CHECK(std::abs(dx[i]) < 1e-30F);
+    CHECK(y[i + 3] == x[i + 3]);
+    CHECK(dx[i + 3] == 1.0F);
+  }
+}
+
+TEST_CASE("the modulated norm and the gated sum of pictures: all twins are the reference") {
+  for (const PictureRows& shape : {PictureRows{1, 1, 1, 1}, PictureRows{2, 3, 15, 90},
+                                   PictureRows{3, 70, 33, 33}, PictureRows{2, 64, 300, 600}}) {
+    CAPTURE(shape.rows);
+    CAPTURE(shape.cols);
+    CHECK(ada_norm_error(cpu_ada_norm<double>(), shape) <= kTolerance<double>);
+    CHECK(ada_norm_error(cpu_ada_norm<float>(), shape) <= kTolerance<float>);
+    CHECK(ada_norm_error(cpu_ada_norm<Bf16>(), shape) <= kTolerance<Bf16>);
+    CHECK(ada_norm_error(played_ada_norm<float>(), shape) <= kTolerance<float>);
+    CHECK(ada_norm_error(played_ada_norm<Bf16>(), shape) <= kTolerance<Bf16>);
   }
 }
 
@@ -142,5 +171,7 @@ TEST_CASE("nothing to do touches nothing") {
   cross_entropy_rows<float>({0, 5}, {});
   adamw<float, float>(0, {}, {});
   rms_norm_forward<float>({0, 5}, {});
+  modulated_norm_forward<float>({0, 4, 5, 5}, {});
+  gated_add_backward<float>({3, 0, 5, 5}, {});
   CHECK(guard == 7);
 }

@@ -27,6 +27,18 @@ TEST_CASE("quick_gelu equals x * sigmoid(1.702 x), forward and backward, for eve
   check(at::kBFloat16, 1e-2);
 }
 
+TEST_CASE("gelu_tanh equals LibTorch's, forward and backward, for every dtype") {
+  const auto check = [](at::ScalarType dtype, double tolerance) {
+    check_same([](const auto& x) { return gelu_tanh(x[0]); },
+               [](const auto& x) { return at::gelu(x[0], "tanh"); }, {draw({3, 5, 19}, dtype) * 3},
+               tolerance);
+  };
+  check(at::kDouble, 1e-13);
+  check(at::kFloat, 2e-6);
+  check(at::kBFloat16, 1e-2);
+  CHECK((gelu_tanh(at::ones({2}, at::kHalf)).scalar_type() == at::kHalf));
+}
+
 TEST_CASE("activations stay finite and right far from zero") {
   const at::Tensor x = at::tensor({-1e4, -120.0, -88.5, 0.0, 88.5, 120.0, 1e4}, at::kFloat);
   const at::Tensor one = at::ones_like(x);
