@@ -8,11 +8,11 @@
 
 #include "lib/base/error.h"
 #include "lib/model/cpu_allocator.h"
-#include "lib/model/eager.h"
 #include "lib/model/flops.h"
 #include "lib/model/llava.h"
 #include "tools/bench_llava/bench_batch.h"
 #include "tools/bench_llava/process_cost.h"
+#include "tools/bench_llava/training_state.h"
 
 namespace {
 
@@ -23,22 +23,12 @@ struct Options {
   int steps = 3;
   int64_t tokens = 2048;
   int threads = 1;
-  bool own_allocator = true;
+  bool own_allocator = true, optimizer = false;
 };
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
-}
-
-// As a run stores them: weights in the compute dtype, each drawn from its name.
-model::SimpleParams draw_params(const model::Model& m, const std::vector<bool>& trainable,
-                                at::ScalarType dtype) {
-  model::SimpleParams random = model::SimpleParams::random(m, 1, dtype);
-  std::vector<at::Tensor> values;
-  for (size_t i = 0; i < m.params.size(); ++i)
-    values.push_back(random.get(static_cast<int>(i)).detach());
-  return model::SimpleParams(m, std::move(values), trainable);
 }
 
 void run_bench(const Options& options) {
@@ -59,7 +49,7 @@ void run_bench(const Options& options) {
   (void)bench::gemm_rate(bf16, 0.1);
   const int64_t resident = bench::resident_bytes();
   const auto input = bench::bench_batch(config, options.tokens, options.layout == "padded", dtype);
-  model::SimpleParams params = draw_params(m, trainable, dtype);
+  bench::TrainingState state(m, trainable, dtype, options.optimizer);
   const double flops = model::model_flops(m, input.batch.sizes, trainable).total();
   const double seed = 1.0 / static_cast<double>(input.batch.sizes.targets);
   std::vector<double> times, own_shares, wide_shares;
@@ -67,9 +57,10 @@ void run_bench(const Options& options) {
     // Rates drift on a shared machine: each step has its own limits, measured beside it.
     const double wide = bench::gemm_rate(false, 0.2),
                  own = bf16 ? bench::gemm_rate(true, 0.2) : wide;
-    params.clear_grads();
     const double start = bench::processor_s();
-    model::eager_train({m, params, trainable, params, seed}, input.batch);
+    state.clear_gradients();
+    model::eager_train({m, state.params(), trainable, state.sink(), seed}, input.batch);
+    state.update();
     if (step == 0) continue;
     times.push_back(bench::processor_s() - start);
     own_shares.push_back(flops / times.back() / own);
@@ -78,18 +69,20 @@ void run_bench(const Options& options) {
   const double mib = 1.0 / (1 << 20);
   const auto* cache = model::cpu_allocator();
   fmt::print(
-      "mmkit {} {:.0f}M {} {} trained={}: {} real of {} tokens, {} pictures, {} targets; step "
+      "{}\nmmkit {} {:.0f}M {} {} trained={}{}: {} real of {} tokens, {} pictures, {} targets; "
+      "step "
       "{:.0f} ms, {:.0f} real "
       "tokens/s, {:.1f} GFLOP, {:.3f} of the fp32 and {:.3f} of the {} GEMM rate; memory: process "
       "+{:.0f} MiB, tensors "
-      "{:.0f} MiB at most\n",
-      options.shape, elements / 1e6, options.dtype, options.layout, options.train,
-      input.batch.sizes.tokens, input.computed_tokens, input.batch.sizes.images,
-      input.batch.sizes.targets, median(times) * 1e3,
-      static_cast<double>(input.batch.sizes.tokens) / median(times), flops / 1e9,
-      median(wide_shares), median(own_shares), options.dtype,
+      "{:.0f} MiB at most; bytes a parameter: {}\n",
+      bench::hardware(), options.shape, elements / 1e6, options.dtype, options.layout,
+      options.train, options.optimizer ? " AdamW" : "", input.batch.sizes.tokens,
+      input.computed_tokens, input.batch.sizes.images, input.batch.sizes.targets,
+      median(times) * 1e3, static_cast<double>(input.batch.sizes.tokens) / median(times),
+      flops / 1e9, median(wide_shares), median(own_shares), options.dtype,
       static_cast<double>(bench::peak_resident_bytes() - resident) * mib,
-      cache == nullptr ? 0.0 : static_cast<double>(cache->counts().peak_live_bytes) * mib);
+      cache == nullptr ? 0.0 : static_cast<double>(cache->counts().peak_live_bytes) * mib,
+      state.bytes_per_parameter());
 }
 
 void declare_options(CLI::App& app, Options& options) {
@@ -114,6 +107,8 @@ void declare_options(CLI::App& app, Options& options) {
   app.add_option("--dtype", options.dtype, "fp32 or bf16")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
+  app.add_flag("--optimizer", options.optimizer,
+               "With AdamW, masters and moments, as a run has them");
   app.add_flag("!--system-allocator", options.own_allocator,
                "Leave tensor memory to the C library");
 }
@@ -122,7 +117,8 @@ void declare_options(CLI::App& app, Options& options) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Processor time and memory of a LLaVA training step (forward and backward) beside the GEMM "
+      "Processor time and memory of a LLaVA training step (forward, backward, and AdamW with "
+      "--optimizer) beside the GEMM "
       "rate of the same "
       "run.\nExample: bench_llava --shape 300m --dtype bf16 --layout padded");
   Options options;

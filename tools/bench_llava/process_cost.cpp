@@ -1,7 +1,10 @@
 #include "tools/bench_llava/process_cost.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
+#include <torch/headeronly/version.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -42,6 +45,22 @@ double gemm_rate(bool bf16, double seconds) {
     spent = processor_s() - start;
   }
   return 2.0 * kSide * kSide * kSide * static_cast<double>(products) / spent;
+}
+
+std::string hardware() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, name = "unknown processor", units;
+  while (std::getline(file, line)) {
+    if (line.starts_with("model name")) name = line.substr(line.find(':') + 2);
+    if (!line.starts_with("flags")) continue;
+    for (const char* flag : {"avx2", "avx512f", "avx512_bf16", "amx_bf16"}) {
+      if (line.find(flag) != std::string::npos) units += fmt::format(" {}", flag);
+    }
+    break;
+  }
+  return fmt::format("{} ({}), LibTorch {}, {} thread(s)", name,
+                     units.empty() ? "no vector units" : units.substr(1), TORCH_VERSION,
+                     at::get_num_threads());
 }
 
 }  // namespace mm::bench

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <string>
 
 namespace mm::bench {
 
@@ -13,5 +14,8 @@ int64_t peak_resident_bytes();
 /// Multiply-adds of a 768 x 768 product by LibTorch in fp32 or bf16, as FLOP per processor second
 /// (2 a multiply-add); bf16 = the CPU's own way. Takes about `seconds` of processor time.
 double gemm_rate(bool bf16, double seconds);
+
+/// Processor, its vector and matrix units, LibTorch's version and threads, in one line.
+std::string hardware();
 
 }  // namespace mm::bench

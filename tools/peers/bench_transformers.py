@@ -1,8 +1,9 @@
-"""Processor time and memory of a LLaVA training step (forward and backward, no optimizer) by transformers, eager or compiled.
+"""Processor time and memory of a LLaVA training step (forward, backward, AdamW with --optimizer) by transformers, eager or compiled.
 
 The models and batches are those of tools/bench_llava (shapes 50m and 300m, samples of one picture and 20 to 150 text tokens, half of them targets),
 padded to the longest sample with an attention mask, as a data collator does. One thread; time is processor time of the process; memory is the most
-that the process had resident over what it had before the model was made. Prints one line like bench_llava's.
+that the process had resident over what it had before the model was made. bf16 is the whole model in bf16 (its gradients and moments too); autocast keeps
+weights, gradients and moments in fp32 and multiplies in bf16, as mmkit's bf16 does. Prints one line like bench_llava's.
 
     bench_transformers.py --shape 50m --dtype bf16 --mode compiled
 """
@@ -13,19 +14,21 @@ import statistics
 import time
 
 import torch
+import transformers
 from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shape", choices=["50m", "300m"], default="50m")
-    parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--dtype", choices=["fp32", "bf16", "autocast"], default="fp32")
     parser.add_argument("--mode", choices=["eager", "compiled"], default="eager", help="eager, or under torch.compile")
     parser.add_argument("--attention", choices=["sdpa", "eager"], default="sdpa")
     parser.add_argument("--tokens", type=int, default=2048, help="real tokens at most")
     parser.add_argument("--steps", type=int, default=3, help="steps measured; the median counts")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--flush-denormals", action="store_true")
+    parser.add_argument("--optimizer", action="store_true", help="torch.optim.AdamW too")
     return parser.parse_args()
 
 
@@ -89,20 +92,31 @@ def main():
     model = LlavaForConditionalGeneration(config).to(dtype).train()
     batch, real, targets = batch_of(a, config, dtype)
     step = torch.compile(model) if a.mode == "compiled" else model
-    times, rates = [], []
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5) if a.optimizer else None
+    width = 2 if a.dtype == "bf16" else 4
+    each = f"weight {width} + gradient {width}" + (" + copy 2" if a.dtype == "autocast" else "") + (f" + moments {2 * width}" if a.optimizer else "")
+    times, rates, warm = [], [], time.monotonic()
     for turn in range(a.steps + (2 if a.mode == "compiled" else 1)):
         model.zero_grad(set_to_none=True)
         rates.append(gemm_rate(torch.float32))
         start = time.process_time()
-        step(**batch, use_cache=False).loss.backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled=a.dtype == "autocast"):
+            loss = step(**batch, use_cache=False).loss
+        loss.backward()
+        if optimizer:
+            optimizer.step()
         times.append(time.process_time() - start)
+        if turn == 0:
+            warm = time.monotonic() - warm
     times = times[-a.steps:]
     middle = statistics.median(times)
     parameters = sum(p.numel() for p in model.parameters())
     peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before
+    print(f"torch {torch.__version__}, transformers {transformers.__version__}, {torch.get_num_threads()} thread(s)")
     print(f"transformers {a.shape} {parameters / 1e6:.0f}M {a.dtype} {a.mode} {a.attention}: {real} real of {batch['input_ids'].numel()} tokens, "
           f"{len(batch['pixel_values'])} pictures, {targets} targets; step {middle * 1e3:.0f} ms, {real / middle:.0f} real tokens/s; fp32 GEMM rate "
-          f"{statistics.median(rates) / 1e9:.0f} GFLOP/s; memory: process +{peak / 2**20:.0f} MiB", flush=True)
+          f"{statistics.median(rates) / 1e9:.0f} GFLOP/s; first step {warm:.0f} s; memory: process "
+          f"+{peak / 2**20:.0f} MiB; bytes a parameter: {each}", flush=True)
 
 
 if __name__ == "__main__":
