@@ -1,9 +1,11 @@
-// The Gloo engine's one door: options as JSON in, the exit code out. No exception crosses it.
+// The doors of what needs LibTorch: text in, text or an exit code out. No exception crosses them.
 #include <c10/util/Logging.h>
 
 #include <cstdlib>
+#include <exception>
 
 #include "lib/base/cli.h"
+#include "lib/probe/device_bench.h"
 #include "lib/probe/gloo_backend.h"
 #include "lib/probe/nccl_verb.h"
 
@@ -19,4 +21,16 @@ extern "C" __attribute__((visibility("default"))) int mm_probe_engine_run(const 
           {.members = seat.members, .address = seat.address, .timeout_s = seat.timeout_s}, star);
     });
   });
+}
+
+// Gives device_tests_json of all GPUs to `take`, once.
+extern "C" __attribute__((visibility("default"))) void mm_probe_engine_devices(
+    double seconds, void (*take)(void* context, const char* text), void* context) {
+  mm::health::DeviceTests tests;
+  try {
+    tests = mm::probe::bench_devices(c10::kCUDA, {.seconds = seconds});
+  } catch (const std::exception& error) {
+    tests = {.problem = error.what()};
+  }
+  take(context, mm::health::device_tests_json(tests).dump().c_str());
 }

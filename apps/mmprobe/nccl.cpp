@@ -1,9 +1,8 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
+#include "apps/mmprobe/engine_library.h"
 #include "apps/mmprobe/ranks.h"
 #include "apps/mmprobe/verbs.h"
 #include "lib/base/error.h"
@@ -43,16 +42,14 @@ std::optional<double> expected_of(const health::Expectation::Network& net,
 
 // Gloo comes with LibTorch, so it lives in a library of its own, loaded here.
 int run_gloo(const probe::NcclVerbOptions& options) {
-  namespace fs = std::filesystem;
-  const fs::path engine = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" /
-                          "libmm_probe_engine.so";
-  void* library = ::dlopen(engine.c_str(), RTLD_NOW);
-  if (library == nullptr)
-    throw UsageError("--backend gloo needs LibTorch: {}", std::string(::dlerror()));
+  void* symbol = nullptr;
+  try {
+    symbol = engine_symbol("mm_probe_engine_run");
+  } catch (const UsageError& error) {
+    throw UsageError("--backend gloo {}", error.what());
+  }
   using Run = int (*)(const char*);
-  const auto run = reinterpret_cast<Run>(::dlsym(library, "mm_probe_engine_run"));
-  if (run == nullptr) throw InternalError("{}: {}", engine.string(), ::dlerror());
-  return run(probe::options_json(options).dump().c_str());
+  return reinterpret_cast<Run>(symbol)(probe::options_json(options).dump().c_str());
 }
 
 int run(const Options& options) {
@@ -60,6 +57,7 @@ int run(const Options& options) {
   probe::NcclVerbOptions verb = options.verb;
   verb.bench.collective = probe::collective_of(options.collective).value();
   verb.bench.check = !options.no_check;
+  verb.backend = options.backend;
   if (verb.bench.max_bytes < verb.bench.min_bytes) verb.bench.max_bytes = verb.bench.min_bytes;
   const health::Expectation expected = health::load_expectation(options.kind);
   if (!verb.bench.expected_gb_s)
@@ -135,6 +133,7 @@ void add_nccl(CLI::App& app, Action& action) {
                    "bus bandwidth at the largest size, GB/s; below 90 % is bad")
       ->check(CLI::PositiveNumber);
   verb->add_option("--sku", o->kind, "kind of node that says what to expect");
+  verb->add_option("--report", o->verb.report, "also write the JSON object to this file");
   verb->add_flag("--json", o->verb.json, "one JSON object instead of text");
   verb->footer(
       "Examples:\n"

@@ -1,9 +1,12 @@
 #include "apps/mmprobe/node_options.h"
 
+#include "apps/mmprobe/engine_library.h"
 #include "lib/base/env.h"
 
 namespace mm::mmprobe {
 namespace {
+
+constexpr int kDeviceDeadlineMs = 90'000;
 
 void add_reading(CLI::App* verb, NodeFlags& flags) {
   const char* group = "What to read";
@@ -21,8 +24,21 @@ void add_reading(CLI::App* verb, NodeFlags& flags) {
       ->group(group);
   verb->add_option("--kmsg", flags.kmsg, "kernel log: /dev/kmsg, or a file of it or of dmesg")
       ->group(group);
+  auto& full = flags.node.full_tests;
+  verb->add_option("--full-seconds", full.seconds, "of each rate that --full measures")
+      ->check(CLI::Range(0.01, 20.0))
+      ->capture_default_str()
+      ->group(group);
+  verb->add_option("--full-memory", full.memory_bytes,
+                   "to test; default: a quarter of what is free, at most 64 GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(group);
+  verb->add_option("--full-disk", full.disk_bytes, "to write and read below the first --path")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str()
+      ->group(group);
   verb->add_flag("--full", flags.node.full,
-                 "also measure processor, memory and disk, within three minutes")
+                 "also measure processor, memory, disk and GPUs, within three minutes")
       ->group(group);
 }
 
@@ -46,6 +62,22 @@ void add_judging(CLI::App* verb, NodeFlags& flags) {
       ->group(group);
 }
 
+// CUDA comes with LibTorch, which the engine has.
+health::DeviceTests measure_devices(double seconds) {
+  if (!std::filesystem::exists(engine_path()))
+    return {.problem = "needs LibTorch, which this build has not"};
+  const auto measure = [seconds] {
+    using Take = void (*)(void* context, const char* text);
+    using Measure = void (*)(double seconds, Take take, void* context);
+    const auto run = reinterpret_cast<Measure>(engine_symbol("mm_probe_engine_devices"));
+    std::string json;
+    run(
+        seconds, [](void* to, const char* text) { *static_cast<std::string*>(to) = text; }, &json);
+    return json;
+  };
+  return health::device_tests_guarded(measure, kDeviceDeadlineMs);
+}
+
 }  // namespace
 
 void add_node_flags(CLI::App* verb, NodeFlags& flags) {
@@ -61,6 +93,9 @@ health::NodeOptions resolve(const NodeFlags& flags) {
   if (const auto library = env::get("MMPROBE_NVML")) node.nvml_library = *library;
   if (const auto library = env::get("MMPROBE_NCCL")) node.nccl_library = *library;
   if (!node.paths.empty()) node.full_tests.directory = node.paths.front();
+  node.full_tests.measure_devices = [seconds = node.full_tests.seconds] {
+    return measure_devices(seconds);
+  };
   return node;
 }
 

@@ -1,14 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "apps/mmprobe/ranks.h"
 #include "apps/mmprobe/verbs.h"
-#include "lib/base/env.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/file.h"
-#include "lib/base/log.h"
 #include "lib/health/expectation.h"
 #include "lib/probe/pair_transport.h"
 
@@ -34,38 +31,18 @@ void print(const Options& o, const probe::PairReport& report) {
   if (!o.html.empty()) write_file_atomic(o.html, probe::pairs_html(report));
 }
 
-// Each name as NCCL_SOCKET_IFNAME has it; without any, the interface that one would take.
-std::vector<probe::Interface> rails_of(const Options& o, const probe::RankStar& star, int nodes) {
-  std::vector<std::string> settings = o.rails;
-  if (settings.empty()) {
-    if (const auto setting = env::get("NCCL_SOCKET_IFNAME")) settings.push_back(*setting);
-  }
-  if (settings.empty()) return {{"default", star.own_address()}};
-  std::vector<probe::Interface> rails;
-  for (const std::string& setting : settings) {
-    const auto choice = probe::choose_interface(probe::local_interfaces(), setting, nodes);
-    for (const std::string& warning : choice.warnings) log::warn("probe", warning);
-    rails.push_back(choice.chosen);
-  }
-  return rails;
-}
-
 int measure(const Options& o, const probe::PairOptions& pairs) {
   const RankEnv ranks = read_rank_env();
   probe::RankStar star =
       probe::RankStar::join(ranks, {.directory = o.directory, .timeout_s = o.join_s});
   probe::TransportOptions transport = o.transport;
-  transport.rails = rails_of(o, star, static_cast<int>(ranks.hosts.size()));
+  transport.rails =
+      probe::choose_rails(o.rails, star.own_address(), static_cast<int>(ranks.hosts.size()));
   probe::PairTransport links(transport, star);
-  std::vector<std::string> names, members = star.hosts();
+  std::vector<std::string> names;
   for (const probe::Interface& rail : transport.rails) names.push_back(rail.name);
-  for (size_t rank = 0; rank < members.size(); ++rank) {
-    // Several ranks of one host need names of their own.
-    if (std::count(star.hosts().begin(), star.hosts().end(), star.hosts()[rank]) > 1)
-      members[rank] += fmt::format("#{}", rank);
-  }
   const probe::PairReport report =
-      run_pairs(members, names, pairs,
+      run_pairs(probe::member_names(star.hosts()), names, pairs,
                 [&](const probe::Slot& slot, int rail) { return links.measure(slot, rail); });
   if (star.rank() == 0) print(o, report);
   star.barrier();
@@ -79,6 +56,7 @@ int run(const Options& o) {
   if (!pairs.expected_latency_us) pairs.expected_latency_us = expected.network.pair_latency_us;
   if (!o.replay.empty()) {
     const probe::PairReport recorded = probe::read_pairs(o.replay);
+    pairs.repeats = 0;  // those of the record count
     const probe::PairReport report =
         run_pairs(recorded.members, recorded.rails, pairs, probe::replay(recorded));
     print(o, report);
@@ -105,6 +83,11 @@ void add_measuring(CLI::App* verb, Options& o) {
   verb->add_option("--pair-timeout", o.transport.timeout_s,
                    "seconds for a pair to meet, and without progress, until it is cut")
       ->check(CLI::Range(0.1, 600.0))
+      ->capture_default_str()
+      ->group(group);
+  verb->add_option("--repeats", o.pairs.repeats,
+                   "times that suspects are measured again: slow, or coming and going?")
+      ->check(CLI::Range(0, 100))
       ->capture_default_str()
       ->group(group);
   verb->add_option("--replay", o.replay, "judge the measurements of a file instead")

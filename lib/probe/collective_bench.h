@@ -52,6 +52,7 @@ struct BenchReport {
   std::vector<BenchGroup> groups;
   std::vector<health::Finding> findings;
   double average_bus_gb_s = 0;  ///< over rows and groups, as nccl-tests prints it
+  std::string failure;          ///< why nothing was measured; empty: it was
 };
 
 /// Which group a rank is in: "all" 0, "node" one group a host, "local" one a local rank (the pure
@@ -67,8 +68,13 @@ BenchReport gather_bench(const BenchOptions& options, const std::string& group_b
                          const CollectiveBackend& backend, const std::vector<BenchRow>& own,
                          RankStar& star);
 
-/// F55 wrong results, F06 below expectation, F06 one group far below the others' median.
+/// F55 wrong results, F06 below expectation, F06 one group far below the others' median, F07 not
+/// measured because a rank or the network was lost. What one host is to blame for names it in
+/// `hosts`.
 std::vector<health::Finding> judge_bench(const BenchReport& report);
+
+/// `hosts` once each, in their order.
+std::vector<std::string> once_each(const std::vector<std::string>& hosts);
 
 /// nccl-tests' lines and columns, then fit, groups and findings.
 std::string bench_text(const BenchReport& report);

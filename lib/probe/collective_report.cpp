@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lib/base/text_escape.h"
 #include "lib/probe/collective_bench.h"
 
 namespace mm::probe {
@@ -32,14 +33,22 @@ uint64_t wrong_of(const BenchGroup& group) {
   return wrong;
 }
 
-Finding slow(const std::string& where, double measured, double expected, const char* of) {
+// A group of several nodes is nobody's fault yet.
+std::vector<std::string> only_host(const std::vector<std::string>& hosts) {
+  const auto once = once_each(hosts);
+  return once.size() == 1 ? once : std::vector<std::string>();
+}
+
+Finding slow(const BenchReport& report, size_t group, double expected, const char* of) {
+  const double measured = largest_bus(report.groups[group]);
   return {.level = Level::kBad,
           .code = "F06",
-          .where = where,
+          .where = label(report, group),
           .what = "bus bandwidth is low",
           .evidence = fmt::format("{:.2f} GB/s, {:.0f} % of {} {:.2f}", measured,
                                   100 * measured / expected, of, expected),
-          .action = "run mmprobe pairs to find the node or link"};
+          .action = "run mmprobe pairs to find the node or link",
+          .hosts = only_host(report.groups[group].hosts)};
 }
 
 std::string timing_columns(const BenchTiming* timing) {
@@ -101,7 +110,22 @@ Json group_json(const BenchReport& report, const BenchGroup& group) {
 
 }  // namespace
 
+std::vector<std::string> once_each(const std::vector<std::string>& hosts) {
+  std::vector<std::string> once;
+  for (const std::string& host : hosts)
+    if (std::find(once.begin(), once.end(), host) == once.end()) once.push_back(host);
+  return once;
+}
+
 std::vector<Finding> judge_bench(const BenchReport& report) {
+  if (!report.failure.empty())
+    return {{.level = Level::kBad,
+             .code = "F07",
+             .where = fmt::format("{} ranks", report.hosts.size()),
+             .what = "the collective did not end",
+             .evidence = report.failure,
+             .action = "see the nodes and links named below; run mmprobe pairs",
+             .hosts = only_host(report.hosts)}};
   std::vector<Finding> findings;
   std::vector<double> all;
   for (const BenchGroup& group : report.groups) all.push_back(largest_bus(group));
@@ -117,11 +141,12 @@ std::vector<Finding> judge_bench(const BenchReport& report) {
                           .where = label(report, i),
                           .what = "wrong results",
                           .evidence = fmt::format("{} elements", wrong),
-                          .action = "exclude these nodes; run mmprobe node --full on each"});
+                          .action = "exclude these nodes; run mmprobe node --full on each",
+                          .hosts = only_host(group.hosts)});
     if (expected && measured < (1 - report.options.tolerance) * *expected) {
-      findings.push_back(slow(label(report, i), measured, *expected, "the expected"));
+      findings.push_back(slow(report, i, *expected, "the expected"));
     } else if (all.size() >= 3 && measured < kOutlier * median) {
-      findings.push_back(slow(label(report, i), measured, median, "the groups' median"));
+      findings.push_back(slow(report, i, median, "the groups' median"));
     }
   }
   if (!findings.empty()) return findings;
@@ -148,7 +173,8 @@ std::string bench_text(const BenchReport& report) {
   for (size_t rank = 0; rank < report.hosts.size(); ++rank)
     out += fmt::format("#  Rank {:>2} Group {:>2} on {} device {}\n", rank,
                        group_of(report.group_by, report.hosts, static_cast<int>(rank)),
-                       report.hosts[rank], report.devices[rank]);
+                       report.hosts[rank],
+                       rank < report.devices.size() ? report.devices[rank] : "unknown");
   for (size_t i = 0; i < report.groups.size(); ++i) {
     const BenchGroup& group = report.groups[i];
     if (report.groups.size() > 1)
@@ -161,8 +187,12 @@ std::string bench_text(const BenchReport& report) {
   }
   uint64_t wrong = 0;
   for (const BenchGroup& group : report.groups) wrong += wrong_of(group);
-  out += fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
-  out += fmt::format("# Avg bus bandwidth    : {:.6g}\n#\n", report.average_bus_gb_s);
+  if (report.failure.empty()) {
+    out += fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED");
+    out += fmt::format("# Avg bus bandwidth    : {:.6g}\n#\n", report.average_bus_gb_s);
+  } else {
+    out += "# Nothing was measured\n#\n";
+  }
   for (const Finding& finding : report.findings) out += "# " + finding_line(finding) + "\n";
   return out;
 }
@@ -181,6 +211,7 @@ Json bench_json(const BenchReport& report) {
           {"hosts", report.hosts},
           {"groups", groups},
           {"average_busbw", report.average_bus_gb_s},
+          {"failure", report.failure.empty() ? Json(nullptr) : Json(escape_text(report.failure))},
           {"expected_busbw", expected ? Json(*expected) : Json(nullptr)},
           {"verdict", any_bad(report.findings) ? "bad" : "good"},
           {"findings", findings}};

@@ -121,13 +121,7 @@ NodeResult node_result_from(const Json& json) try {
   result.not_checked = json.value("not_checked", 0);
   result.facts = json.at("facts");
   if (!result.facts.is_object()) throw DataError("result of {}: facts are no object", result.host);
-  for (const Json& one : json.at("faults"))
-    result.faults.push_back({.level = own_text(one, "level") == "BAD" ? Level::kBad : Level::kWarn,
-                             .code = own_text(one, "code"),
-                             .where = own_text(one, "where"),
-                             .what = own_text(one, "what"),
-                             .evidence = own_text(one, "evidence"),
-                             .action = own_text(one, "action")});
+  for (const Json& one : json.at("faults")) result.faults.push_back(health::finding_from(one));
   return result;
 } catch (const Json::exception& error) {
   throw DataError("no result of a node: {}", error.what());

@@ -36,7 +36,11 @@ struct FleetReport {
   int64_t unix_ms = 0;
   std::vector<NodeResult> nodes;
   std::map<std::string, double> lemon_scores;  ///< by host; from the history
-  bool healthy() const { return bad_hosts().empty(); }
+  /// Of the checks between nodes: what is no single node's, what was good, what was not checked.
+  std::vector<health::Finding> links;
+  Json pairs = nullptr;               ///< as pairs_json; null: not measured
+  Json collectives = Json::object();  ///< by name, as bench_json
+  bool healthy() const { return bad_hosts().empty() && !any_bad(links); }
   std::vector<std::string> bad_hosts() const;  ///< in the nodes' order
 };
 

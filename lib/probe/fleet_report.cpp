@@ -56,16 +56,20 @@ std::string fleet_text(const FleetReport& report) {
   for (const NodeResult& node : report.nodes)
     for (const health::Finding& finding : node.faults)
       out += fmt::format("{}: {}\n", node.host, finding_line(finding));
+  for (const health::Finding& finding : report.links)
+    out += fmt::format("links: {}\n", finding_line(finding));
   if (report.healthy())
     return out + fmt::format("verdict all {} nodes good, as far as checked\n", report.nodes.size());
-  out += exclude_option(report) + "\n";
+  if (const std::string option = exclude_option(report); !option.empty()) out += option + "\n";
   for (const std::string& line : drain_lines(report)) out += line + "\n";
-  return out + fmt::format("verdict {} of {} nodes BAD\n", report.bad_hosts().size(),
-                           report.nodes.size());
+  return out + fmt::format("verdict {} of {} nodes BAD{}\n", report.bad_hosts().size(),
+                           report.nodes.size(),
+                           any_bad(report.links) ? ", and what joins them" : "");
 }
 
 Json fleet_json(const FleetReport& report) {
-  Json nodes = Json::array();
+  Json nodes = Json::array(), links = Json::array();
+  for (const health::Finding& finding : report.links) links.push_back(finding_json(finding));
   for (const NodeResult& node : report.nodes) {
     Json one = node_result_json(node);
     one.erase("schema");
@@ -78,7 +82,10 @@ Json fleet_json(const FleetReport& report) {
           {"verdict", report.healthy() ? "good" : "bad"},
           {"exclude", report.bad_hosts()},
           {"drain", drain_lines(report)},
-          {"nodes", nodes}};
+          {"nodes", nodes},
+          {"links", links},
+          {"pairs", report.pairs},
+          {"collectives", report.collectives}};
 }
 
 }  // namespace mm::probe

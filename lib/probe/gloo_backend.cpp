@@ -23,23 +23,46 @@ std::chrono::milliseconds ms(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
 }
 
-// Rank 0 serves on a free port that the star tells.
-Store make_store(const GlooBackendOptions& options, RankStar& star) {
-  c10d::TCPStoreOptions store{.port = 0, .isServer = true};
+c10d::TCPStoreOptions store_options(const GlooBackendOptions& options, bool server) {
+  c10d::TCPStoreOptions store{.port = 0, .isServer = server};
   store.waitWorkers = false;
   store.timeout = ms(options.timeout_s);
-  c10::intrusive_ptr<c10d::TCPStore> server;
-  std::string place;
+  return store;
+}
+
+// Where all ranks find rank 0's store; it serves on a free port. The store goes by the star's
+// network, since the collective's may be the one that is broken. Collective; CommError on all.
+struct StorePlace {
+  Store server;  ///< of rank 0
+  std::string host;
+  uint16_t port = 0;
+};
+StorePlace serve_store(const GlooBackendOptions& options, RankStar& star) {
+  StorePlace place;
+  std::string failure, text;
   if (star.rank() == 0) {
-    server = c10::make_intrusive<c10d::TCPStore>("0.0.0.0", store);
-    place = fmt::format("{} {}", options.address, server->getPort());
+    try {
+      auto server =
+          c10::make_intrusive<c10d::TCPStore>("0.0.0.0", store_options(options, /*server=*/true));
+      text = fmt::format("{} {}", server->getPort(), star.own_address());
+      place.server = std::move(server);
+    } catch (const std::exception& error) {
+      failure = fmt::format("gloo: store of rank 0: {}", error.what());
+    }
   }
-  place = star.broadcast(place);
-  if (server) return server;
-  const size_t blank = place.find(' ');
-  store.isServer = false;
-  store.port = static_cast<uint16_t>(std::stoi(place.substr(blank + 1)));
-  return c10::make_intrusive<c10d::TCPStore>(place.substr(0, blank), store);
+  text = star.broadcast(text);
+  star.agree(failure);
+  const size_t blank = text.find(' ');
+  place.port = static_cast<uint16_t>(std::stoi(text.substr(0, blank)));
+  place.host = text.substr(blank + 1);
+  return place;
+}
+
+Store reach_store(const GlooBackendOptions& options, const StorePlace& place) {
+  if (place.server) return place.server;
+  c10d::TCPStoreOptions store = store_options(options, /*server=*/false);
+  store.port = place.port;
+  return c10::make_intrusive<c10d::TCPStore>(place.host, store);
 }
 
 class GlooBackend final : public CollectiveBackend {
@@ -49,15 +72,16 @@ class GlooBackend final : public CollectiveBackend {
     size_ = static_cast<int>(members.size());
     rank_ =
         static_cast<int>(std::find(members.begin(), members.end(), star.rank()) - members.begin());
-    store_ = make_store(options, star);
-    auto prefix =
-        c10::make_intrusive<c10d::PrefixStore>(fmt::format("group/{}", members.front()), store_);
-    auto gloo = c10d::ProcessGroupGloo::Options::create(ms(options.timeout_s));
-    gloo->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(options.address)};
-    guarded("connect", [&] {
-      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(prefix, rank_, size_, gloo);
-    });
-    star.barrier();  // nobody leaves with the store while others connect
+    const StorePlace place = serve_store(options, star);
+    std::string failure;
+    try {
+      guarded("connect", [&] { connect(options, place); });
+    } catch (const CommError& error) {
+      failure = error.what();
+    }
+    // Nobody leaves with the store while others connect, and nobody alone.
+    star.set_timeout(2 * options.timeout_s + 30);
+    star.agree(failure);
   }
 
   std::string name() const override { return "gloo"; }
@@ -96,6 +120,14 @@ class GlooBackend final : public CollectiveBackend {
     } catch (const std::exception& error) {
       throw CommError("gloo: {} on rank {}: {}", what, star_rank_, error.what());
     }
+  }
+  void connect(const GlooBackendOptions& options, const StorePlace& place) {
+    store_ = reach_store(options, place);
+    auto prefix = c10::make_intrusive<c10d::PrefixStore>(
+        fmt::format("group/{}", options.members.front()), store_);
+    auto gloo = c10d::ProcessGroupGloo::Options::create(ms(options.timeout_s));
+    gloo->devices = {c10d::ProcessGroupGloo::createDeviceForHostname(options.address)};
+    group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(prefix, rank_, size_, gloo);
   }
   at::Tensor part(const at::Tensor& tensor, size_t count) const {
     return tensor.narrow(0, 0, static_cast<int64_t>(count));

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "lib/base/error.h"
+#include "lib/health/system_tree.h"
 
 namespace mm::probe {
 namespace {
@@ -72,6 +73,18 @@ std::vector<Interface> local_interfaces() {
   }
   ::freeifaddrs(all);
   return found;
+}
+
+std::optional<std::string> interface_with(const std::string& address) {
+  for (const Interface& one : local_interfaces())
+    if (one.address == address) return one.name;
+  return std::nullopt;
+}
+
+int64_t link_losses(const std::string& interface) {
+  return health::SystemTree()
+      .number("/sys/class/net/" + interface + "/carrier_down_count")
+      .value_or(0);
 }
 
 InterfaceChoice choose_interface(const std::vector<Interface>& interfaces,

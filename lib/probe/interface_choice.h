@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,12 @@ struct Interface {
 
 /// Interfaces of this machine that are up and have an IPv4 address.
 std::vector<Interface> local_interfaces();
+
+/// The name of the local interface that has this address.
+std::optional<std::string> interface_with(const std::string& address);
+
+/// How often it lost its link since it came; 0 where the kernel does not say.
+int64_t link_losses(const std::string& interface);
 
 struct InterfaceChoice {
   Interface chosen;

@@ -1,10 +1,14 @@
 #include "lib/probe/nccl_backend.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
+#include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/health/nccl_version.h"
 #include "lib/health/nvml_library.h"
@@ -14,6 +18,7 @@ namespace {
 
 constexpr int kFloat = 7, kSum = 0;  // ncclFloat32, ncclSum
 constexpr int kToDevice = 1, kToHost = 2;
+constexpr int kNotReady = 600;  // cudaErrorNotReady
 constexpr int kGetUniqueIdBytes = 128;
 
 struct UniqueId {
@@ -41,6 +46,8 @@ class NcclLibraries {
     load(nccl_, get_unique_id, "ncclGetUniqueId");
     load(nccl_, init_rank, "ncclCommInitRank");
     load(nccl_, destroy, "ncclCommDestroy");
+    load(nccl_, abort, "ncclCommAbort");
+    load(nccl_, async_error, "ncclCommGetAsyncError");
     load(nccl_, error_text, "ncclGetErrorString");
     load(nccl_, group_start, "ncclGroupStart");
     load(nccl_, group_end, "ncclGroupEnd");
@@ -58,7 +65,7 @@ class NcclLibraries {
     load(cuda_, fill, "cudaMemset");
     load(cuda_, new_stream, "cudaStreamCreate");
     load(cuda_, end_stream, "cudaStreamDestroy");
-    load(cuda_, synchronize, "cudaStreamSynchronize");
+    load(cuda_, query, "cudaStreamQuery");
     load(cuda_, cuda_text, "cudaGetErrorString");
   }
 
@@ -77,6 +84,8 @@ class NcclLibraries {
   int (*get_unique_id)(UniqueId*);
   int (*init_rank)(Comm*, int, UniqueId, int);
   int (*destroy)(Comm);
+  int (*abort)(Comm);
+  int (*async_error)(Comm, int*);
   const char* (*error_text)(int);
   int (*group_start)();
   int (*group_end)();
@@ -94,7 +103,7 @@ class NcclLibraries {
   int (*fill)(void*, int, size_t);
   int (*new_stream)(Stream*);
   int (*end_stream)(Stream);
-  int (*synchronize)(Stream);
+  int (*query)(Stream);
   const char* (*cuda_text)(int);
 };
 
@@ -192,7 +201,25 @@ void NcclBackend::get(const CollectiveCall& call, std::span<float> values) {
 
 void NcclBackend::run(const CollectiveCall& call, int times) {
   for (int i = 0; i < times; ++i) run_once(call);
-  check_cuda(libraries_->synchronize(stream_), "cudaStreamSynchronize");
+  wait(word(call.collective), options_.timeout_s * std::max(times, 1));
+}
+
+// By asking, since a lost peer would let a blocking wait stand for ever.
+void NcclBackend::wait(const char* what, double timeout_s) {
+  const double until_s = system_clock().monotonic_s() + timeout_s;
+  while (true) {
+    const int code = libraries_->query(stream_);
+    if (code == 0) return;
+    int lost = 0;
+    const bool failed = libraries_->async_error(comm_, &lost) != 0 || lost != 0;
+    const bool late = system_clock().monotonic_s() >= until_s;
+    if (failed || late) libraries_->abort(std::exchange(comm_, nullptr));
+    if (failed) check(lost, what);
+    if (late)
+      throw CommError("NCCL: {} on rank {}: no end within {} s", what, options_.rank, timeout_s);
+    if (code != kNotReady) check_cuda(code, what);
+    ::sched_yield();
+  }
 }
 
 void NcclBackend::run_once(const CollectiveCall& call) {

@@ -11,6 +11,7 @@ struct NcclOptions {
   std::string cudart_library;  ///< empty: libcudart.so.13, .12, in this order
   int device = 0;              ///< this rank's GPU
   int rank = 0, world = 1;     ///< within the group
+  double timeout_s = 60;       ///< of each call; then the communicator is aborted
 };
 
 /// NCCL and the CUDA runtime, loaded by dlopen: buffers on the GPU, one stream.
@@ -37,6 +38,7 @@ class NcclBackend final : public CollectiveBackend {
 
  private:
   void run_once(const CollectiveCall& call);
+  void wait(const char* what, double timeout_s);
   float* input(const CollectiveCall& call) const;
   float* output(const CollectiveCall& call) const;
   void check(int code, const char* what) const;

@@ -7,6 +7,7 @@
 #include "lib/base/env.h"
 #include "lib/base/error.h"
 #include "lib/base/exit_code.h"
+#include "lib/base/file.h"
 #include "lib/base/log.h"
 #include "lib/probe/interface_choice.h"
 #include "lib/probe/nccl_backend.h"
@@ -36,21 +37,77 @@ std::string address_for(const NcclVerbOptions& options, const RankEnv& ranks,
   return choice.chosen.address;
 }
 
+// Measures, or says on all ranks why that failed; the ranks stay together in any case.
+BenchReport measure(const NcclVerbOptions& options, const BackendSeat& seat,
+                    const MakeBackend& make_backend, RankStar& star) {
+  std::unique_ptr<CollectiveBackend> backend;
+  std::vector<BenchRow> rows;
+  std::string failure;
+  try {
+    backend = make_backend(seat, star);
+    rows = run_bench(options.bench, *backend, seat.members, star.rank());
+  } catch (const CommError& error) {
+    failure = error.what();
+  }
+  // The slowest group may measure for minutes after the first is done, or hang until its deadline.
+  star.set_timeout(600 + 2 * options.timeout_s);
+  try {
+    star.agree(failure);
+    return gather_bench(options.bench, options.group_by, *backend, rows, star);
+  } catch (const CommError& error) {
+    BenchReport report{.options = options.bench,
+                       .backend = options.backend,
+                       .group_by = options.group_by,
+                       .hosts = star.hosts(),
+                       .failure = error.what()};
+    report.findings = judge_bench(report);
+    return report;
+  }
+}
+
+// Members stand for ranks; a report speaks of hosts.
+void to_hosts(const std::vector<std::string>& members, const std::vector<std::string>& hosts,
+              health::Finding& finding) {
+  for (std::string& host : finding.hosts) {
+    const auto member = std::find(members.begin(), members.end(), host);
+    if (member != members.end()) host = hosts[static_cast<size_t>(member - members.begin())];
+  }
+  finding.hosts = once_each(finding.hosts);
+}
+
 // A collective is as slow as its slowest link and does not say which one that is: two rounds of
-// pairs over the same network do.
-void name_links(const BackendSeat& seat, RankStar& star, BenchReport& report) {
-  const bool slow = std::any_of(report.findings.begin(), report.findings.end(),
-                                [](const health::Finding& f) { return f.code == "F06"; });
-  if (!slow || star.world() < 2) return;
-  PairTransport links({.rails = {{"the collective's network", seat.address}}, .pings = 20}, star);
-  const PairReport pairs =
-      run_pairs(report.hosts, {"the collective's network"}, {},
-                [&](const Slot& slot, int rail) { return links.measure(slot, rail); });
-  for (const health::Finding& finding : pairs.findings)
+// pairs over the same network do. Links that went away meanwhile are told in any case.
+void name_links(const BackendSeat& seat, PairTransport& links, BenchReport& report) {
+  const auto members = member_names(report.hosts);
+  const bool slow =
+      std::any_of(report.findings.begin(), report.findings.end(),
+                  [](const health::Finding& f) { return f.code == "F06" || f.code == "F07"; });
+  std::vector<health::Finding> named;
+  if (slow) {
+    named = run_pairs(members, {seat.interface}, {}, [&](const Slot& slot, int rail) {
+              return links.measure(slot, rail);
+            }).findings;
+  } else {
+    named = judge_losses(members, seat.interface, links.losses(0));
+  }
+  for (health::Finding& finding : named) {
+    to_hosts(members, report.hosts, finding);
     report.findings.push_back(
         finding.code.empty()
             ? health::not_checked("links", "pairs of ranks over TCP show no slow one")
-            : finding);
+            : std::move(finding));
+  }
+}
+
+ExitCode code_of(const BenchReport& report) {
+  if (!report.failure.empty()) return ExitCode::kPeerLost;
+  return any_bad(report.findings) ? ExitCode::kUnhealthy : ExitCode::kDone;
+}
+
+void print(const NcclVerbOptions& options, const BenchReport& report) {
+  const std::string json = bench_json(report).dump(2) + "\n";
+  if (!options.report.empty()) write_file_atomic(options.report, json);
+  fmt::print("{}", options.json ? json : bench_text(report));
 }
 
 }  // namespace
@@ -69,6 +126,8 @@ Json options_json(const NcclVerbOptions& o) {
           {"group_by", o.group_by},
           {"directory", o.directory},
           {"interface", o.interface},
+          {"backend", o.backend},
+          {"report", o.report},
           {"timeout_s", o.timeout_s},
           {"json", o.json}};
 }
@@ -88,6 +147,8 @@ NcclVerbOptions options_from_json(const Json& json) {
   o.group_by = json.at("group_by");
   o.directory = json.at("directory");
   o.interface = json.at("interface");
+  o.backend = json.at("backend");
+  o.report = json.at("report");
   o.timeout_s = json.at("timeout_s");
   o.json = json.at("json");
   return o;
@@ -97,30 +158,29 @@ int run_nccl_verb(const NcclVerbOptions& options, const MakeBackend& make_backen
   const RankEnv ranks = read_rank_env();
   RankStar star =
       RankStar::join(ranks, {.directory = options.directory, .timeout_s = options.timeout_s});
-  const BackendSeat seat{.members = members_of(options.group_by, star.hosts(), star.rank()),
-                         .rank = star.rank(),
-                         .local_rank = ranks.local_rank,
-                         .address = address_for(options, ranks, star),
-                         .timeout_s = options.timeout_s};
-  const std::unique_ptr<CollectiveBackend> backend = make_backend(seat, star);
-  const auto rows = run_bench(options.bench, *backend, seat.members, star.rank());
-  // The slowest group may measure for minutes after the first is done.
-  star.set_timeout(600);
-  BenchReport report = gather_bench(options.bench, options.group_by, *backend, rows, star);
-  name_links(seat, star, report);
-  if (star.rank() == 0) {
-    if (options.json) {
-      fmt::print("{}\n", bench_json(report).dump(2));
-    } else {
-      fmt::print("{}", bench_text(report));
-    }
-  }
+  BackendSeat seat{.members = members_of(options.group_by, star.hosts(), star.rank()),
+                   .rank = star.rank(),
+                   .local_rank = ranks.local_rank,
+                   .address = address_for(options, ranks, star),
+                   .timeout_s = options.timeout_s};
+  seat.interface = interface_with(seat.address).value_or("the collective's network");
+  // Before the collective, so that its time is watched too.
+  PairTransport links({.rails = {{seat.interface, seat.address}},
+                       .bytes = uint64_t{4} << 20,
+                       .pings = 20,
+                       .timeout_s = 3},
+                      star);
+  BenchReport report = measure(options, seat, make_backend, star);
+  if (star.world() > 1) name_links(seat, links, report);
+  if (star.rank() == 0) print(options, report);
   star.barrier();
-  return static_cast<int>(any_bad(report.findings) ? ExitCode::kUnhealthy : ExitCode::kDone);
+  return static_cast<int>(code_of(report));
 }
 
 std::unique_ptr<CollectiveBackend> make_nccl_backend(const BackendSeat& seat, RankStar& star) {
-  NcclOptions options{.device = seat.local_rank, .world = static_cast<int>(seat.members.size())};
+  NcclOptions options{.device = seat.local_rank,
+                      .world = static_cast<int>(seat.members.size()),
+                      .timeout_s = seat.timeout_s};
   if (const auto name = env::get("MMPROBE_NCCL")) options.nccl_library = *name;
   if (const auto name = env::get("MMPROBE_CUDART")) options.cudart_library = *name;
   for (size_t i = 0; i < seat.members.size(); ++i)

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
-#include "lib/base/error.h"
 #include "lib/base/html.h"
-#include "lib/base/text_escape.h"
 #include "lib/probe/pair_rounds.h"
 
 namespace mm::probe {
 namespace {
-
-constexpr size_t kMaxMembers = 100'000;
 
 const PairMeasure* find(const PairReport& report, int a, int b, int rail) {
   const Pair pair = a < b ? Pair{a, b} : Pair{b, a};
@@ -59,41 +55,26 @@ std::string heat_map(const PairReport& report, int rail) {
 }  // namespace
 
 std::string pairs_text(const PairReport& report) {
-  std::string out =
-      fmt::format("{} members, {} rails, {} pairs in {} slots\n", report.members.size(),
-                  report.rails.size(), report.measures.size(), report.slots);
+  std::string out = fmt::format("{} members, {} rails, {} pairs in {} slots", report.members.size(),
+                                report.rails.size(), report.measures.size(), report.slots);
+  if (report.repeats > 0) out += fmt::format(", suspects again in {}", report.repeats);
+  out += "\n";
   for (size_t rail = 0; rail < report.rails.size(); ++rail) {
     out += fmt::format("rail {}\n{:<16} {:<16} {:>10} {:>12}\n", report.rails[rail], "member",
                        "member", "GB/s", "latency (us)");
     for (const PairMeasure& m : report.measures) {
       if (m.rail != static_cast<int>(rail)) continue;
-      out += fmt::format("{:<16} {:<16} {:>10} {:>12}\n",
-                         report.members[static_cast<size_t>(m.pair.a)],
-                         report.members[static_cast<size_t>(m.pair.b)], cell(&m),
-                         m.error.empty() ? fmt::format("{:.1f}", m.latency_us) : "-");
+      out +=
+          fmt::format("{:<16} {:<16} {:>10} {:>12}", report.members[static_cast<size_t>(m.pair.a)],
+                      report.members[static_cast<size_t>(m.pair.b)], cell(&m),
+                      m.error.empty() ? fmt::format("{:.1f}", m.latency_us) : "-");
+      for (size_t i = 0; i < m.again.size(); ++i)
+        out += (i == 0 ? "  again " : ", ") + cell(&m.again[i]);
+      out += "\n";
     }
   }
   for (const health::Finding& finding : report.findings) out += finding_line(finding) + "\n";
   return out;
-}
-
-Json pairs_json(const PairReport& report) {
-  Json pairs = Json::array(), findings = Json::array();
-  for (const PairMeasure& m : report.measures) {
-    Json one = {{"a", m.pair.a}, {"b", m.pair.b}, {"rail", m.rail}};
-    if (m.error.empty()) {
-      one["gb_s"] = m.gb_s;
-      one["latency_us"] = m.latency_us;
-    } else {
-      one["error"] = escape_text(m.error);
-    }
-    pairs.push_back(std::move(one));
-  }
-  for (const health::Finding& finding : report.findings) findings.push_back(finding_json(finding));
-  return {{"schema", 1},           {"members", report.members},
-          {"rails", report.rails}, {"slots", report.slots},
-          {"pairs", pairs},        {"verdict", any_bad(report.findings) ? "bad" : "good"},
-          {"findings", findings}};
 }
 
 std::string pairs_html(const PairReport& report) {
@@ -107,44 +88,6 @@ std::string pairs_html(const PairReport& report) {
   for (const health::Finding& finding : report.findings)
     out += "<li>" + html_escape(finding_line(finding)) + "</li>\n";
   return out + "</ul></body></html>\n";
-}
-
-PairReport read_pairs(const std::string& file) try {
-  const Json json = read_json_file(file);
-  PairReport report;
-  report.members = json.at("members").get<std::vector<std::string>>();
-  report.rails = json.at("rails").get<std::vector<std::string>>();
-  if (report.members.size() > kMaxMembers) throw DataError("{}: too many members", file);
-  const int members = static_cast<int>(report.members.size());
-  for (const Json& one : json.at("pairs")) {
-    PairMeasure m{.pair = {one.at("a"), one.at("b")}, .rail = one.value("rail", 0)};
-    if (m.pair.a < 0 || m.pair.b <= m.pair.a || m.pair.b >= members || m.rail < 0 ||
-        m.rail >= static_cast<int>(report.rails.size()))
-      throw DataError("{}: pair {} - {} on rail {}: expected a < b below {} and a known rail", file,
-                      m.pair.a, m.pair.b, m.rail, members);
-    m.error = one.value("error", "");
-    if (m.error.empty()) {
-      m.gb_s = one.at("gb_s");
-      m.latency_us = one.value("latency_us", 0.0);
-    }
-    report.measures.push_back(std::move(m));
-  }
-  return report;
-} catch (const Json::exception& error) {
-  throw DataError("{}: no measurements of pairs: {}", file, error.what());
-}
-
-MeasureSlot replay(const PairReport& recorded) {
-  return [recorded](const Slot& slot, int rail) {
-    std::vector<PairMeasure> measures;
-    for (const Pair& pair : slot) {
-      const PairMeasure* found = find(recorded, pair.a, pair.b, rail);
-      measures.push_back(found != nullptr
-                             ? *found
-                             : PairMeasure{.pair = pair, .rail = rail, .error = "not measured"});
-    }
-    return measures;
-  };
 }
 
 }  // namespace mm::probe

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lib/probe/pair_grade.h"
+
 namespace mm::probe {
 namespace {
 
@@ -105,6 +107,7 @@ PairReport run_pairs(const std::vector<std::string>& members, const std::vector<
       run(first_round(n));
       run(second_round(n, measures));
     }
+    report.repeats += repeat_suspects(measures, options, rail, measure);
     append(report.measures, std::move(measures));
   }
   report.findings = judge_pairs(report, options);

@@ -149,6 +149,16 @@ std::vector<std::string> RankStar::all_gather(const std::string& text) {
   return all;
 }
 
+void RankStar::agree(const std::string& failure) {
+  std::string all;
+  for (const std::string& text : all_gather(failure)) {
+    // Ranks often say the same; each text once.
+    if (!text.empty() && all.find(text) == std::string::npos)
+      all += (all.empty() ? "" : "; ") + text;
+  }
+  if (!all.empty()) throw CommError("{}", all);
+}
+
 std::string RankStar::broadcast(const std::string& text) {
   return all_gather(rank_ == 0 ? text : "").front();
 }

@@ -34,6 +34,9 @@ class RankStar {
   /// Rank 0's text, on every rank.
   std::string broadcast(const std::string& text);
   void barrier() { all_gather(""); }
+  /// Every rank says why it cannot go on, or nothing. Throws CommError on all of them, with the
+  /// ranks' texts, if any cannot.
+  void agree(const std::string& failure);
   void set_timeout(double seconds) { timeout_s_ = seconds; }
 
  private:

@@ -139,6 +139,13 @@ std::string TcpSocket::peer_address() const {
   return text_of(address);
 }
 
+int64_t TcpSocket::retransmits() const {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return info.tcpi_total_retrans;
+}
+
 TcpSocket TcpSocket::accept(double timeout_s) const {
   const double until_s = now_s() + timeout_s;
   while (true) {

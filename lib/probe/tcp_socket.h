@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -32,6 +33,8 @@ class TcpSocket {
   std::string peer_address() const;
   std::string own_address() const;
   const std::string& peer() const { return peer_; }
+  /// Segments that this end sent again so far; 0 where the kernel does not say.
+  int64_t retransmits() const;
   void name_peer(std::string peer) { peer_ = std::move(peer); }
 
   TcpSocket accept(double timeout_s) const;

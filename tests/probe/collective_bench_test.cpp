@@ -128,3 +128,33 @@ TEST_CASE("nccl: text has nccl-tests' columns") {
       "  N/A      N/A      N/A    N/A\n"
       "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 4.1943\n#\n");
 }
+
+TEST_CASE("nccl: findings name a host where a group is one host, and nobody where it is several") {
+  BenchReport report = planted({50, 51, 30, 52}, std::nullopt);
+  REQUIRE(report.findings.size() == 1);
+  CHECK(report.findings[0].hosts == std::vector<std::string>{"n2"});
+  for (BenchGroup& group : report.groups) group.hosts.push_back("another");
+  CHECK(judge_bench(report)[0].hosts.empty());
+  CHECK(once_each({"b", "a", "b", "a"}) == std::vector<std::string>{"b", "a"});
+  CHECK(once_each({}).empty());
+}
+
+TEST_CASE("nccl: a collective that did not end is F07 in text and JSON, without figures") {
+  BenchReport report{
+      .backend = "nccl", .hosts = {"n0", "n1"}, .failure = "rank 1: no end\nin time"};
+  report.findings = judge_bench(report);
+  CHECK(bench_text(report) ==
+        "# Collective test starting: all_reduce over nccl, 2 ranks\n"
+        "# minBytes 33554432 maxBytes 33554432 step: 2(factor) warmup iters: 1 iters: 20 "
+        "validation: 1\n#\n"
+        "# Using devices\n"
+        "#  Rank  0 Group  0 on n0 device unknown\n"
+        "#  Rank  1 Group  0 on n1 device unknown\n"
+        "# Nothing was measured\n#\n"
+        "# BAD         F07 2 ranks: the collective did not end; rank 1: no end\\nin time; since "
+        "unknown; action: see the nodes and links named below; run mmprobe pairs\n");
+  const mm::Json json = bench_json(report);
+  CHECK(json["failure"] == "rank 1: no end\\nin time");
+  CHECK(json["groups"].empty());
+  CHECK(json["verdict"] == "bad");
+}

@@ -1,5 +1,5 @@
 // NCCL and the CUDA runtime for one rank: device memory is host memory, and every collective of one
-// rank copies. MM_FAKE_NCCL_FAIL names a function that fails.
+// rank copies. MM_FAKE_NCCL_FAIL names a function that fails, or "never" or "async".
 #include <cstdlib>
 #include <cstring>
 
@@ -36,6 +36,11 @@ int ncclCommInitRank(void** comm, int, Id id, int) {
   return id.bytes[127] == 7 ? result("ncclCommInitRank") : 5;
 }
 int ncclCommDestroy(void*) { return 0; }
+int ncclCommAbort(void*) { return 0; }
+int ncclCommGetAsyncError(void*, int* error) {
+  *error = result("async");
+  return 0;
+}
 const char* ncclGetErrorString(int) { return "internal error"; }
 int ncclGroupStart() { return 0; }
 int ncclGroupEnd() { return 0; }
@@ -83,6 +88,7 @@ int cudaStreamCreate(void** stream) {
   return 0;
 }
 int cudaStreamDestroy(void*) { return 0; }
-int cudaStreamSynchronize(void*) { return 0; }
+// "never": the stream does not end.
+int cudaStreamQuery(void*) { return result("never") != 0 || result("async") != 0 ? 600 : 0; }
 const char* cudaGetErrorString(int) { return "invalid device ordinal"; }
 }

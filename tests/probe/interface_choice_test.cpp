@@ -70,3 +70,11 @@ TEST_CASE("interfaces: this machine has loopback") {
   for (const Interface& one : local_interfaces()) found |= one.address == "127.0.0.1";
   CHECK(found);
 }
+
+TEST_CASE("interfaces: by their address; what the kernel does not count is 0") {
+  CHECK(interface_with("127.0.0.1") == "lo");
+  CHECK_FALSE(interface_with("203.0.113.7"));
+  CHECK_FALSE(interface_with(""));
+  CHECK(link_losses("no-such-interface") == 0);
+  CHECK(link_losses("../../etc") == 0);
+}

@@ -50,3 +50,22 @@ TEST_CASE("nccl backend: what is missing or fails is named") {
   ::unsetenv("MM_FAKE_NCCL_FAIL");
   CHECK_THROWS_AS(backend.connect("00"), mm::CommError);
 }
+
+TEST_CASE(
+    "nccl backend: a call that never ends, or whose peer is lost, ends with an error in time") {
+  NcclOptions quick = kFake;
+  quick.timeout_s = 0.05;
+  for (const char* fault : {"never", "async"}) {
+    CAPTURE(fault);
+    NcclBackend backend(quick);
+    backend.connect(backend.unique_id());
+    backend.reserve(4, 1);
+    ::setenv("MM_FAKE_NCCL_FAIL", fault, 1);
+    const char* said =
+        std::string(fault) == "never"
+            ? "NCCL: all_reduce on rank 0: no end within 0.05 s"
+            : "NCCL: all_reduce on rank 0: internal error; NCCL_DEBUG=INFO says more";
+    CHECK_THROWS_WITH_AS(backend.run({.count = 4}, 1), said, mm::CommError);
+    ::unsetenv("MM_FAKE_NCCL_FAIL");
+  }
+}

@@ -17,18 +17,22 @@ using mm::health::test::PlantedTree;
 
 namespace {
 
-// Runs `mmprobe ARGUMENTS` as one rank on every node of the lab; rank 0's output as JSON. The ranks
-// meet through a way of their own: rank 0's address on the lab's network.
+// Runs `mmprobe ARGUMENTS` as one task on every node of the lab, as srun would; rank 0's output as
+// JSON. The ranks meet by rank 0's address on the lab's first network.
 mm::Json on_all(const test::NetLab& lab, int nodes, const std::string& arguments) {
   std::string command;
+  // Of this run: the last one's may still be closing.
+  static std::atomic<int> port = 29700;
+  ++port;
   for (int node = nodes - 1; node >= 0; --node) {
     command += fmt::format(
-        "RANK={} WORLD_SIZE={} LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR={} MASTER_PORT=29777 "
-        "MM_JOB_ID=lab {} " MM_BIN_DIR "/mmprobe {}",
-        node, nodes, lab.address(0), lab.inside(node), arguments);
+        "SLURM_PROCID={0} SLURM_NTASKS={1} SLURM_LOCALID=0 SLURM_NODEID={0} SLURM_JOB_ID={4} "
+        "SLURM_JOB_NODELIST=\"n[0-{2}]\" SLURM_TASKS_PER_NODE=\"1(x{1})\" MASTER_ADDR={3} "
+        "MASTER_PORT={4} {5} " MM_BIN_DIR "/mmprobe {6}",
+        node, nodes, nodes - 1, lab.address(0), port.load(), lab.inside(node), arguments);
     command += node == 0 ? "" : " >/dev/null 2>&1 & ";
   }
-  FILE* pipe = ::popen(("sh -c '" + command + "; wait' 2>&1").c_str(), "r");
+  FILE* pipe = ::popen(("sh -c '" + command + "; wait' 2>/dev/null").c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string output;
   char part[4096];
@@ -48,6 +52,25 @@ std::string faults(const mm::Json& json) {
                           f["where"].get<std::string>(), f["what"].get<std::string>());
   return text;
 }
+
+// Takes a node's second rail down and up again for as long as it lives.
+class Flapping {
+ public:
+  Flapping(const test::NetLab& lab, int node)
+      : thread_([this, &lab, node] {
+          for (bool up = false; !stop_; up = !up) lab.rail(node, up);
+          lab.rail(node, true);
+        }) {}
+  Flapping(const Flapping&) = delete;
+  ~Flapping() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
 
 const std::string kPairs =
     "pairs --json --rails eth0 --bytes 1M --pings 20 --pair-timeout 3 --tolerance 0.6 "
@@ -87,7 +110,7 @@ TEST_CASE("pairs: between network namespaces a slowed node is named") {
   CHECK(faults(slow) == "F06 " + host + ": slow with every partner\n");
 }
 
-TEST_CASE("pairs: a rail that is cut is told from a node that is lost, and a flap does not hang") {
+TEST_CASE("pairs: a rail that is cut is told from a node that is lost") {
   constexpr int kNodes = 3;
   const test::NetLab lab(kNodes);
   if (!lab.ready()) {
@@ -103,34 +126,110 @@ TEST_CASE("pairs: a rail that is cut is told from a node that is lost, and a fla
   const mm::Json cut = on_all(lab, kNodes, both);
   const std::string host = cut["members"][2];
   CHECK(faults(cut) == "F06 " + host + " on eth1: rail is cut\n");
-  std::atomic<bool> stop = false;
-  std::thread flapper([&] {
-    for (bool up = true; !stop; up = !up) lab.rail(2, up);
-  });
-  const mm::Json flap = on_all(lab, kNodes, both);
-  stop = true;
-  flapper.join();
-  CHECK(flap["pairs"].size() == 6);
-  CHECK(faults(flap).find(" on eth0") == std::string::npos);
 }
 
-TEST_CASE("nccl: a collective below expectation names the node whose link is slow") {
-  constexpr int kNodes = 3;
-  if (!std::filesystem::exists(MM_BIN_DIR "/../lib/libmm_probe_engine.so")) {
-    MESSAGE("skipped: this build has no LibTorch");
-    return;
-  }
+TEST_CASE("pairs: a link that comes and goes is named, with what its interface lost") {
+  constexpr int kNodes = 4;
   const test::NetLab lab(kNodes);
   if (!lab.ready()) {
     MESSAGE("skipped: network namespaces need root and iproute2");
     return;
   }
   for (int node = 0; node < kNodes; ++node)
-    REQUIRE(lab.limit(node, node == 1 ? "10mbit" : "50mbit"));
-  const mm::Json json = on_all(lab, kNodes,
-                               "nccl all_reduce --backend gloo --json --min-bytes 256K --max-bytes "
-                               "256K --iterations 2 --expect 1 --interface eth0");
-  REQUIRE(json["hosts"].size() == 3);
-  CHECK(faults(json).starts_with("F06 3 ranks: bus bandwidth is low\n"));
-  CHECK(faults(json).find(": slow with every partner\n") != std::string::npos);
+    REQUIRE((lab.add_rail(node) && lab.limit(node, "50mbit") && lab.limit(node, "50mbit", "eth1")));
+  const Flapping flapping(lab, 2);
+  const mm::Json json = on_all(lab, kNodes, kPairs + " --rails eth1");
+  CHECK(json["pairs"].size() >= 8);
+  CHECK(faults(json) == "F10 n2 on eth1: link comes and goes\n");
+  const std::string evidence = json["findings"][0]["evidence"];
+  CHECK(evidence.starts_with("the interface lost its link "));
+}
+
+namespace {
+
+// Three ranks that meet by eth0 and whose collective goes by eth1; nothing where there is no lab or
+// no LibTorch.
+const std::string kNccl =
+    "nccl all_reduce --backend gloo --json --min-bytes 256K --max-bytes 256K --iterations 2 "
+    "--expect 1 --interface eth1 --timeout 6";
+
+bool collective_lab(const test::NetLab& lab) {
+  if (!std::filesystem::exists(MM_BIN_DIR "/../lib/libmm_probe_engine.so") || !lab.ready()) {
+    MESSAGE("skipped: needs LibTorch, root and iproute2");
+    return false;
+  }
+  for (int node = 0; node < 3; ++node)
+    REQUIRE((lab.add_rail(node) && lab.limit(node, "200mbit", "eth1")));
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("nccl: between network namespaces a slow collective names the node whose link is slow") {
+  const test::NetLab lab(3);
+  if (!collective_lab(lab)) return;
+  REQUIRE(lab.limit(1, "30mbit", "eth1"));
+  const mm::Json slow = on_all(lab, 3, kNccl);
+  CHECK(slow["hosts"] == mm::Json::array({"n0", "n1", "n2"}));
+  CHECK(faults(slow) == "F06 3 ranks: bus bandwidth is low\nF06 n1: slow with every partner\n");
+  CHECK(slow["findings"][1]["hosts"] == mm::Json::array({"n1"}));
+}
+
+TEST_CASE("nccl: between network namespaces a link that comes and goes is named") {
+  const test::NetLab lab(3);
+  if (!collective_lab(lab)) return;
+  const Flapping flapping(lab, 2);
+  CHECK(faults(on_all(lab, 3, kNccl)).find("F10 n2 on eth1: link comes and goes\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("nccl: between network namespaces a collective that does not end names who is cut off") {
+  const test::NetLab lab(3);
+  if (!collective_lab(lab)) return;
+  REQUIRE(lab.rail(2, false));
+  const mm::Json cut = on_all(lab, 3, kNccl);
+  CHECK(faults(cut).starts_with("F07 3 ranks: the collective did not end\n"));
+  CHECK(faults(cut).find("F07 n2: cannot be reached by anyone\n") != std::string::npos);
+  CHECK_FALSE(cut["failure"].is_null());
+}
+
+TEST_CASE(
+    "fleet: between network namespaces a slow, a flapping and a cut node go into one verdict") {
+  constexpr int kNodes = 4;
+  const test::NetLab lab(kNodes);
+  if (!lab.ready()) {
+    MESSAGE("skipped: network namespaces need root and iproute2");
+    return;
+  }
+  const PlantedTree shared;
+  for (int node = 0; node < kNodes; ++node)
+    REQUIRE((lab.add_rail(node) && lab.limit(node, "50mbit", "eth1")));
+  const std::string fleet =
+      "fleet --rails eth1 --pair-bytes 1M --pair-timeout 3 --pair-tolerance "
+      "0.6 --pair-latency-factor 1000 --nccl-bytes 65536 --nccl-timeout 60 --timeout 20 --json "
+      "--dir " +
+      shared.root().string();
+  const mm::Json good = on_all(lab, kNodes, fleet + " --checks pairs,nccl");
+  CHECK(good["verdict"] == "good");
+  CHECK(good["pairs"]["members"].size() == 4);
+  const bool gloo = std::filesystem::exists(MM_BIN_DIR "/../lib/libmm_probe_engine.so");
+  CHECK(good["collectives"].size() == (gloo ? 1 : 0));
+  REQUIRE(lab.limit(3, "10mbit", "eth1"));
+  const mm::Json slow = on_all(
+      lab, kNodes, fleet + " --checks pairs,nccl --history " + (shared.root() / "h").string());
+  CHECK(slow["exclude"] == mm::Json::array({"n3"}));
+  CHECK(slow["nodes"][3]["faults"][0]["what"] == "slow with every partner");
+  CHECK(slow["nodes"][3]["lemon_score"] == 1.0);
+  REQUIRE(lab.limit(3, "50mbit", "eth1"));
+  const std::string pairs_only = fleet + " --checks pairs";
+  {
+    const Flapping flapping(lab, 1);
+    const mm::Json json = on_all(lab, kNodes, pairs_only);
+    CHECK(json["exclude"] == mm::Json::array({"n1"}));
+    CHECK(json["nodes"][1]["faults"][0]["code"] == "F10");
+  }
+  REQUIRE((lab.rail(1, true) && lab.rail(2, false)));
+  const mm::Json cut = on_all(lab, kNodes, pairs_only);
+  CHECK(cut["exclude"] == mm::Json::array({"n2"}));
+  CHECK(cut["nodes"][2]["faults"][0]["code"] == "F07");
 }

@@ -135,12 +135,12 @@ TEST_CASE("pairs: text, JSON and heat map of one report; a file of them is judge
   const PairReport report = cluster.run();
   CHECK(
       pairs_text(report) ==
-      "3 members, 1 rails, 3 pairs in 3 slots\n"
+      "3 members, 1 rails, 3 pairs in 3 slots, suspects again in 4\n"
       "rail eth0\n"
       "member           member                 GB/s latency (us)\n"
-      "n0               n1                    5.075         20.0\n"
+      "n0               n1                    5.075         20.0  again 5.075, 5.075\n"
       "n0               n2                   10.050         20.0\n"
-      "n1               n2                    5.075         20.0\n"
+      "n1               n2                    5.075         20.0  again 5.075, 5.075\n"
       "BAD         F06 n1: slow with every partner; 5.075 GB/s, 20.0 us; others 10.050 GB/s, 20.0 "
       "us; since unknown; action: exclude the node; check its links\n");
   const mm::health::test::PlantedTree tree;

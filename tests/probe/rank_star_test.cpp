@@ -106,3 +106,25 @@ TEST_CASE("rank star: a rank that leaves is named") {
   });
   CHECK(message.find("rank 2 on n2: closed the connection") != std::string::npos);
 }
+
+TEST_CASE("rank star: if one rank cannot go on, all learn why, and the star still stands") {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  int after = 0;
+  test::run_ranks(4, [&](RankStar& star) {
+    star.agree("");
+    std::string message;
+    try {
+      star.agree(star.rank() % 2 == 1 ? "no such interface" : "");
+    } catch (const mm::CommError& error) {
+      message = error.what();
+    }
+    const auto all = star.all_gather("x");
+    const std::lock_guard lock(mutex);
+    told.push_back(message);
+    after += static_cast<int>(all.size());
+  });
+  // Two ranks that say the same are quoted once.
+  CHECK(told == std::vector<std::string>(4, "no such interface"));
+  CHECK(after == 16);
+}

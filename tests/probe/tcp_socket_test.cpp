@@ -61,3 +61,13 @@ TEST_CASE("tcp: names that do not resolve and addresses that are not ours") {
         }).starts_with("peer: cannot leave by 203.0.113.7"));
   CHECK(error_of([] { TcpSocket::listen("no address", 0); }) == "no address: not an IPv4 address");
 }
+
+TEST_CASE("tcp: a connection over loopback sends nothing again; a closed socket tells 0") {
+  const TcpSocket listener = TcpSocket::listen("127.0.0.1", 0);
+  const TcpSocket socket = TcpSocket::connect("127.0.0.1", listener.port(), "", 10, "peer");
+  const TcpSocket caller = listener.accept(10);
+  socket.send_text("x", 10);
+  CHECK(caller.receive_text(10) == "x");
+  CHECK(socket.retransmits() == 0);
+  CHECK(TcpSocket().retransmits() == 0);
+}

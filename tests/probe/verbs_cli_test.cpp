@@ -76,6 +76,7 @@ TEST_CASE("mmprobe topo: map, drawing and the order of nodes") {
         "0     -      -          0     0-3            no GPU: one rank a NUMA node, so that memory "
         "is "
         "near\n"
+        "switch s1: n1 n3\nswitch s2: n2 n4\n"
         "nodes in the order of their switches, so that neighbours in a ring share one:\n"
         "n1\nn3\nn2\nn4\n");
   CHECK(mm::read_file(tree.root() / "t.svg").starts_with("<svg"));

@@ -1,0 +1,266 @@
+#include "lib/probe/fleet_links.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/probe/fleet_collective.h"
+#include "lib/probe/fleet_plan.h"
+#include "tests/health/planted_node.h"
+#include "tests/probe/run_mmprobe.h"
+#include "tests/probe/star_threads.h"
+
+using namespace mm::probe;
+using mm::Json;
+using mm::health::Finding;
+using mm::health::Level;
+using mm::health::test::PlantedTree;
+
+namespace {
+
+Finding slow_link(const std::string& a, const std::string& b, Level level = Level::kBad) {
+  return {.level = level,
+          .code = "F06",
+          .where = a + " - " + b + " on ib0",
+          .what = "link is slow",
+          .hosts = {a, b}};
+}
+
+FleetReport fleet_of(int nodes, std::vector<Finding> links) {
+  FleetReport report;
+  for (int i = 0; i < nodes; ++i) report.nodes.push_back({.host = fmt::format("n{}", i)});
+  report.links = std::move(links);
+  return report;
+}
+
+std::string charged(FleetReport report) {
+  charge_links(report);
+  std::string text;
+  for (const NodeResult& node : report.nodes)
+    for (const Finding& f : node.faults)
+      text += fmt::format("{} {} {}\n", node.host, level_word(f.level), f.where);
+  for (const Finding& f : report.links)
+    text += fmt::format("left {} {}\n", level_word(f.level), f.where);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("fleet links: a node's own fault is charged to it, what names none stays") {
+  const Finding slow = {.level = Level::kBad,
+                        .code = "F06",
+                        .where = "n2",
+                        .what = "slow with every partner",
+                        .hosts = {"n2"}};
+  CHECK(charged(fleet_of(4, {slow, mm::health::ok("pairs", "good")})) ==
+        "n2 BAD n2\nleft ok pairs\n");
+  // Two checks that see the same fault count once.
+  CHECK(charged(fleet_of(4, {slow, slow})) == "n2 BAD n2\n");
+  Finding stranger = slow;
+  stranger.hosts = {"x9"};
+  CHECK(charged(fleet_of(2, {stranger})) == "left BAD n2\n");
+  FleetReport all = fleet_of(2, {{.level = Level::kBad, .code = "F07", .where = "nccl-all"}});
+  charge_links(all);
+  CHECK_FALSE(all.healthy());
+  CHECK(all.bad_hosts().empty());
+  CHECK(fleet_text(all).ends_with("verdict 0 of 2 nodes BAD, and what joins them\n"));
+}
+
+TEST_CASE("fleet links: a bad link costs one node, and links that share an end cost that one") {
+  CHECK(charged(fleet_of(4, {slow_link("n1", "n2")})) ==
+        "n1 warn n1 - n2 on ib0\nn2 BAD n1 - n2 on ib0\n");
+  CHECK(
+      charged(fleet_of(5, {slow_link("n0", "n1"), slow_link("n1", "n4"), slow_link("n1", "n2")})) ==
+      "n0 warn n0 - n1 on ib0\n"
+      "n1 BAD n0 - n1 on ib0\nn1 BAD n1 - n4 on ib0\nn1 BAD n1 - n2 on ib0\n"
+      "n2 warn n1 - n2 on ib0\n"
+      "n4 warn n1 - n4 on ib0\n");
+  // A node that is excluded anyway takes its links with it.
+  FleetReport report = fleet_of(3, {slow_link("n0", "n2")});
+  report.nodes[0].faults.push_back({.level = Level::kBad, .code = "F17", .where = "GPU 1"});
+  CHECK(charged(report) == "n0 BAD GPU 1\nn0 BAD n0 - n2 on ib0\nn2 warn n0 - n2 on ib0\n");
+  CHECK(charged(fleet_of(3, {slow_link("n0", "n1", Level::kWarn)})) ==
+        "n0 warn n0 - n1 on ib0\nn1 warn n0 - n1 on ib0\n");
+}
+
+TEST_CASE("fleet collective: how processes ended says who is to blame") {
+  const auto said = [](std::vector<CollectiveEnd> ends) {
+    std::string text;
+    for (const Finding& f : judge_ends("nccl-all", ends))
+      text += fmt::format("{} {} [{}] {}: {}\n", level_word(f.level), f.code,
+                          f.hosts.empty() ? "" : f.hosts.front(), f.what, f.evidence);
+    return text;
+  };
+  const CollectiveEnd lost{.host = "n0", .code = 76, .line = "rank 2 closed the connection"};
+  CHECK(said({{"n0", 69, "no NCCL"}, {"n1", 69, "no NCCL"}}) == "not checked  [] no NCCL: \n");
+  CHECK(said({lost, lost, {"n2", -1, "ended by SIGSEGV"}}) ==
+        "BAD F07 [n2] could not take part in the collective: ended by SIGSEGV\n");
+  CHECK(said({lost, lost}) ==
+        "BAD F07 [] the collective did not end: rank 2 closed the connection\n");
+  CHECK(said({lost, {"n1", 124, "no end within 5 s"}}) ==
+        "BAD F07 [] the collective did not end: no end within 5 s\n");
+  CHECK(said({{"n0", 124, "no end within 5 s"}, {"n1", 124, "no end within 5 s"}}) ==
+        "BAD F07 [] the collective did not end: no end within 5 s\n");
+}
+
+TEST_CASE("fleet plan: ranks of the nodes that answered, seated by node and local rank") {
+  mm::RankEnv ranks;
+  ranks.hosts = {"n1", "n2", "n3"};
+  ranks.ranks_per_node = {2, 2, 2};
+  ranks.master_addr = "127.0.0.1";
+  ranks.job_id = "77.0.0";
+  const FleetPlan plan = make_plan(ranks, {true, false, true});
+  CHECK(plan.hosts == std::vector<std::string>{"n1", "n3"});
+  CHECK(plan.address == "127.0.0.1");
+  ranks.node = 2;
+  ranks.local_rank = 1;
+  ranks.rank = 3;  // as a cyclic distribution has it
+  const auto seat = seat_in(plan, ranks, ".links").value();
+  CHECK(seat.rank == 3);
+  CHECK(seat.world == 4);
+  CHECK(seat.host == "n3");
+  CHECK(seat.job_id == "77.0.0.links");
+  CHECK(seat.master_port == 0);
+  ranks.node = 1;
+  CHECK_FALSE(seat_in(plan, ranks, ""));
+  const PlantedTree tree;
+  CHECK_FALSE(await_plan(tree.root(), "77.0.0", 0));
+  leave_plan(tree.root(), plan);
+  CHECK(await_plan(tree.root(), "77.0.0", 0)->ranks_per_node == plan.ranks_per_node);
+  CHECK_FALSE(await_plan(tree.root(), "78.0.0", 0));
+}
+
+TEST_CASE("fleet plan: text that is no plan is refused with the reason") {
+  const auto refused = [](const char* text) {
+    try {
+      plan_from(mm::parse_json(text, "p"), "p");
+    } catch (const mm::DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  CHECK(refused("[]").starts_with("p: no plan of a fleet: "));
+  CHECK(refused(R"({"job": "1", "address": "a", "hosts": ["x"], "ranks_per_node": []})") ==
+        "p: 1 hosts, 0 numbers of ranks; expected as many, each 1 to 1024");
+  CHECK(refused(R"({"job": "1", "address": "a", "hosts": ["x"], "ranks_per_node": [-4]})")
+            .find("each 1 to 1024") != std::string::npos);
+}
+
+TEST_CASE("fleet links: three ranks measure pairs; a collective that nobody can run is said") {
+  const PlantedTree tree;
+  std::filesystem::create_directories(tree.root() / "links");
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      mm::RankEnv seat;
+      seat.hosts = {"a", "b", "c"};
+      seat.ranks_per_node = {1, 1, 1};
+      seat.rank = seat.node = rank;
+      seat.world = 3;
+      seat.host = seat.hosts[static_cast<size_t>(rank)];
+      seat.job_id = "t";
+      LinkCheckOptions options{.timeout_s = 20};
+      options.transport.bytes = 1 << 18;
+      run_link_checks(options, seat, {.why_not = "no GPU"}, tree.root());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  FleetReport report = fleet_of(0, {});
+  for (const char* host : {"a", "b", "c"}) report.nodes.push_back({.host = host});
+  read_link_checks(tree.root(), {.tolerance = 0.999, .latency_factor = 1e9}, report);
+  charge_links(report);
+  CHECK(report.healthy());
+  CHECK(report.pairs["members"] == Json::array({"a", "b", "c"}));
+  CHECK(report.pairs["pairs"].size() == 3);
+  CHECK(report.collectives.empty());
+  REQUIRE(report.links.size() == 2);
+  CHECK(report.links[1].what == "no GPU");
+  CHECK(fleet_json(report)["links"].size() == 2);
+}
+
+TEST_CASE("fleet links: a rank without the wanted rail keeps nobody waiting") {
+  const PlantedTree tree;
+  std::filesystem::create_directories(tree.root() / "links");
+  mm::RankEnv seat;
+  seat.hosts = {"a", "b"};
+  seat.ranks_per_node = {1, 1};
+  seat.world = 2;
+  seat.job_id = "t";
+  const auto run = [&](int rank) {
+    mm::RankEnv own = seat;
+    own.rank = own.node = rank;
+    own.host = own.hosts[static_cast<size_t>(rank)];
+    LinkCheckOptions options{.collectives = false, .timeout_s = 20};
+    if (rank == 1) options.rails = {"=no-such-if"};
+    run_link_checks(options, own, {}, tree.root());
+  };
+  std::thread other([&] { run(1); });
+  run(0);
+  other.join();
+  FleetReport report = fleet_of(0, {});
+  read_link_checks(tree.root(), {}, report);
+  REQUIRE(report.links.size() == 1);
+  CHECK(report.links[0].level == Level::kNotChecked);
+  CHECK(report.links[0].what.find("b: NCCL_SOCKET_IFNAME==no-such-if: no such interface") !=
+        std::string::npos);
+}
+
+TEST_CASE("mmprobe fleet: recorded links go into table, exclude list, drain lines, JSON, history") {
+  const PlantedTree tree;
+  for (int i = 0; i < 4; ++i)
+    leave_result(tree.root() / "r", {.host = fmt::format("n{}", i), .facts = Json::object()});
+  tree.plant("r/links/pairs.json", R"({"members": ["n0", "n1", "n2", "n3"], "rails": ["ib0"],
+    "pairs": [{"a": 0, "b": 1, "gb_s": 12, "latency_us": 9},
+              {"a": 2, "b": 3, "gb_s": 5, "latency_us": 9},
+              {"a": 0, "b": 2, "gb_s": 5, "latency_us": 9},
+              {"a": 1, "b": 3, "gb_s": 12, "latency_us": 9}]})");
+  tree.plant("r/links/nccl-node.json", R"({"schema": 1, "findings": [{"level": "BAD", "code": "F55",
+    "where": "node n1", "what": "wrong results", "evidence": "3 elements", "since": null,
+    "action": "exclude", "hosts": ["n1"]}]})");
+  tree.plant("r/links/notes.json", R"([{"level": "not checked", "code": null, "where": "x",
+    "what": "why", "evidence": null, "since": null, "action": null}])");
+  const std::string at = tree.root().string();
+  const test::Run text = test::mmprobe("fleet --replay " + at + "/r --history " + at + "/h");
+  CHECK(text.exit_code == 69);
+  CHECK(text.output ==
+        "node                 verdict     bad  warn  not checked  lemon\n"
+        "n0                   good          0     0            0    0.0\n"
+        "n1                   BAD           1     0            0    1.0\n"
+        "n2                   BAD           1     0            0    1.0\n"
+        "n3                   good          0     0            0    0.0\n"
+        "n1: BAD         F55 node n1: wrong results; 3 elements; since unknown; action: exclude\n"
+        "n2: BAD         F06 n2: slow with every partner; 5.000 GB/s, 9.0 us; others 12.000 GB/s, "
+        "9.0 us; since unknown; action: exclude the node; check its links\n"
+        "links: not checked     x: why\n"
+        "--exclude=n1,n2\n"
+        "scontrol update NodeName=n1 State=DRAIN Reason=\"mmprobe F55 node n1: wrong results\"\n"
+        "scontrol update NodeName=n2 State=DRAIN Reason=\"mmprobe F06 n2: slow with every "
+        "partner\"\n"
+        "verdict 2 of 4 nodes BAD\n");
+  const std::string history = mm::read_file(tree.root() / "h");
+  CHECK(history.find(R"("host":"n2","bad":true,"codes":["F06"])") != std::string::npos);
+  const Json json = Json::parse(test::mmprobe("fleet --json --replay " + at + "/r").output);
+  CHECK(json["exclude"] == Json::array({"n1", "n2"}));
+  CHECK(json["pairs"]["rails"] == Json::array({"ib0"}));
+  CHECK(json["collectives"]["nccl-node"]["schema"] == 1);
+  CHECK(json["links"][0]["level"] == "not checked");
+  tree.plant("r/links/pairs.json", "{}");
+  CHECK(test::mmprobe("fleet --replay " + at + "/r").exit_code == 65);
+  tree.plant("r/links/pairs.json", R"({"members": [], "rails": [], "pairs": []})");
+  tree.plant("r/links/nccl-node.json", R"({"findings": [{"level": "odd"}]})");
+  CHECK(test::mmprobe("fleet --replay " + at + "/r").exit_code == 65);
+}
+
+TEST_CASE("fleet links: an earlier start's measurements are forgotten, other files stay") {
+  const PlantedTree tree;
+  for (const char* name : {"plan.json", "pairs.json", "notes.json", "nccl-all.json",
+                           "nccl-node.rank-3.log", "mine.txt"})
+    tree.plant(std::string("links/") + name, "x");
+  forget_link_checks(tree.root());
+  CHECK(std::filesystem::exists(tree.root() / "links/mine.txt"));
+  CHECK(std::distance(std::filesystem::directory_iterator(tree.root() / "links"), {}) == 1);
+  forget_link_checks(tree.root() / "none");
+}
