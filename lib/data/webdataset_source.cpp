@@ -70,7 +70,8 @@ struct Group {
   std::vector<std::string> suffixes;
   RowPictures pictures;
   std::optional<std::string> caption, json;
-  std::optional<Failure> failure;  ///< the first thing that is wrong with it
+  std::optional<std::string> label;  ///< content of the member that labels were asked from
+  std::optional<Failure> failure;    ///< the first thing that is wrong with it
   uint64_t bytes = 0;
 
   void fail(Failure why) {
@@ -125,7 +126,8 @@ class WebdatasetSource final : public RecordSource {
         std::find(group.suffixes.begin(), group.suffixes.end(), suffix) != group.suffixes.end();
     group.suffixes.push_back(suffix);
     if (twice) return group.fail({"duplicate_member", fmt::format("has two .{}", suffix)});
-    if (!is_picture(suffix) && !is_text(suffix)) return;
+    const bool label = suffix == rows_.labels && suffix != "json";
+    if (!is_picture(suffix) && !is_text(suffix) && !label) return;
     if (member.is_link) return group.fail({"bad_row", fmt::format("{} is a link", member.path)});
     auto content = tar_.content(is_picture(suffix) ? kMaxPictureBytes : kMaxRowBytes);
     if (!content) return group.fail({"too_large", fmt::format("{} is too large", member.path)});
@@ -134,6 +136,8 @@ class WebdatasetSource final : public RecordSource {
       return group.fail({"too_large", "its members are too large together"});
     if (is_picture(suffix)) {
       group.pictures.add(member.path, std::make_shared<const std::string>(std::move(*content)));
+    } else if (label) {
+      group.label = std::move(*content);
     } else if (suffix == "json") {
       group.json = std::move(*content);
     } else if (!group.caption) {
@@ -162,6 +166,10 @@ class WebdatasetSource final : public RecordSource {
       if (!text::is_valid_utf8(*group.caption))
         return refuse({"bad_utf8", "the caption is not UTF-8"});
       json["caption"] = std::string(text::strip(*group.caption));
+    }
+    if (group.label) {
+      if (!text::is_valid_utf8(*group.label)) return refuse({"bad_utf8", "the label is not UTF-8"});
+      json[rows_.labels] = std::string(text::strip(*group.label));
     }
     return from_json(std::move(json), std::move(group), row, refuse);
   }

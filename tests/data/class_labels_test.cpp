@@ -5,6 +5,8 @@
 #include "lib/base/error.h"
 #include "lib/data/dataset.h"
 #include "lib/text/label_names.h"
+#include "tests/data/source_reading.h"
+#include "tests/data/tar_writer.h"
 #include "tests/data/tiny_dataset.h"
 #include "tests/data/toy_source.h"
 
@@ -105,6 +107,41 @@ TEST_CASE("labels: folders name the classes of their pictures, without captions"
   pack_dataset(options, {.output = dir / "set", .threads = 1});
   CHECK(read_manifest(dir / "set").tokenizer.classes == std::vector<std::string>{"b", "deep"});
   CHECK(classes_of(dir / "set") == std::vector<int32_t>{1, 0, 0});
+}
+
+TEST_CASE("labels: a member .cls of a tar's samples, and a key of their .json") {
+  const TempDir dir;
+  TarWriter tar(dir / "in.tar");
+  const auto picture = [](const char* name) { return mm::read_file(field_picture(name)); };
+  tar.add("0.png", picture("rgba.png")).add("0.cls", "7\n").add("0.txt", "not read");
+  tar.add("1.png", picture("thin.png")).add("1.CLS", " 0 ").add("1.json", R"({"cls": 5, "n": 1})");
+  tar.add("2.jpg", picture("gray.jpg")).add("2.json", R"({"cls": 2})");
+  tar.close();
+  PackOptions options = label_options(dir, "", SourceKind::kJsonl);
+  options.source = {.kind = SourceKind::kWebdataset, .path = dir / "in.tar", .labels = "cls"};
+  const PackResult result = pack_dataset(options, {.output = dir / "set", .threads = 1});
+  CHECK(result.manifest.tokenizer.vocab_size == 8);  // 0 to the largest
+  CHECK(classes_of(dir / "set") == std::vector<int32_t>{7, 0, 2});
+}
+
+TEST_CASE(
+    "labels: a tar's sample without one, with an empty, a linked or a broken one is an entry") {
+  const TempDir dir;
+  TarWriter tar(dir / "in.tar");
+  tar.add("0.jpg", "p").add("0.txt", "a caption is no class");
+  tar.add("1.jpg", "p").add("1.cls", "\xff");
+  tar.add("2.jpg", "p").add_link("2.cls", "1.cls", true);
+  tar.add("3.cls", "3");
+  tar.add("4.jpg", "p").add("4.cls", "cat");
+  tar.close();
+  const auto rows =
+      read_all({.kind = SourceKind::kWebdataset, .path = dir / "in.tar", .labels = "cls"});
+  CHECK(kinds_of(rows) ==
+        std::vector<std::string>{"no_label", "bad_utf8", "bad_row", "bad_row", ""});
+  CHECK(record(rows[4]).label == "cat");
+  // Not asked for, a .cls is any other member.
+  CHECK(kinds_of(read_all({.kind = SourceKind::kWebdataset, .path = dir / "in.tar"}))[4] ==
+        "no_caption");
 }
 
 TEST_CASE("labels: a column that is not there is named; a source without any is refused") {

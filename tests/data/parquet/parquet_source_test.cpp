@@ -132,6 +132,34 @@ TEST_CASE("parquet: lists of structs as messages") {
   CHECK(answer(rows[0]) == "a");
 }
 
+TEST_CASE("parquet: a column of labels, numbers or names, in place of a text") {
+  const TempDir dir;
+  arrow::Int64Builder numbers;
+  check(numbers.AppendValues({3, 0}));
+  check(numbers.AppendNull());
+  arrow::DoubleBuilder fractions;
+  check(fractions.AppendValues({0.5, 1, 2}));
+  const auto pictures = images({"foo", "bar", "baz"}, {"", "", ""});
+  write(dir / "in.parquet", {{"image", pictures},
+                             {"label", take(numbers.Finish())},
+                             {"breed", texts({"pug", "tabby", "pug"})},
+                             {"score", take(fractions.Finish())}});
+  const auto labelled = [&](const char* column) {
+    return read_all({.kind = SourceKind::kParquet, .path = dir / "in.parquet", .labels = column});
+  };
+  const auto rows = labelled("label");
+  CHECK(kinds_of(rows) == std::vector<std::string>{"", "", "no_label"});
+  CHECK(record(rows[0]).label == "3");
+  CHECK(record(rows[1]).label == "0");
+  CHECK(*record(rows[1]).content(0) == "bar");
+  CHECK(record(labelled("breed")[1]).label == "tabby");
+  CHECK(kinds_of(labelled("score"))[0] == "bad_row");
+  CHECK(kinds_of(labelled("breeds"))[0] == "no_label");
+  // A file without a text needs them.
+  CHECK_THROWS_WITH_AS(read(dir / "in.parquet"), doctest::Contains("no column with text"),
+                       mm::DataError);
+}
+
 TEST_CASE("parquet: bad cells are entries, a file without text or of another kind is refused") {
   const TempDir dir;
   write(dir / "in.parquet", {{"text", texts({"good", "\xff", "good"})}});
