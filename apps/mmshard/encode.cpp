@@ -1,4 +1,6 @@
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/mmshard/verbs.h"
 #include "apps/mmtrain/engine_loader.h"
@@ -7,7 +9,9 @@ namespace mmshard {
 namespace {
 
 struct Options {
-  std::string dataset, out, vae, text_encoder, latents = "mean_std", dtype = "fp32";
+  std::string dataset, out, vae, latents = "mean_std", dtype = "fp32";
+  std::vector<std::string> text_encoders;
+  int64_t text_padding = -1;
   int threads = 0;
   bool json = false;
 };
@@ -16,7 +20,8 @@ mm::Json to_json(const Options& o) {
   return {{"dataset", o.dataset},
           {"out", o.out},
           {"vae", o.vae},
-          {"text_encoder", o.text_encoder},
+          {"text_encoders", o.text_encoders},
+          {"text_padding", o.text_padding},
           {"mean_only", o.latents == "mean"},
           {"dtype", o.dtype},
           {"threads", o.threads},
@@ -33,8 +38,13 @@ void add_encode(CLI::App& app, Body& body) {
       ->required();
   verb->add_option("out", options->out, "directory to write")->required();
   verb->add_option("--vae", options->vae, "diffusers directory of an AutoencoderKL");
-  verb->add_option("--text-encoder", options->text_encoder,
-                   "Hugging Face directory of a CLIP, T5 or BERT encoder, with its tokenizer");
+  verb->add_option("--text-encoder", options->text_encoders,
+                   "Hugging Face directory of a CLIP, T5 or BERT encoder, with its tokenizer; "
+                   "several, CLIP before T5, are joined as SD3 does");
+  verb->add_option("--text-padding", options->text_padding,
+                   "T5's and BERT's captions are filled up or cut to so many tokens, the filling "
+                   "read like text; 0: their own length (default: 77 for several encoders, else 0)")
+      ->check(CLI::Range(0, 4096));
   verb->add_option("--latents", options->latents,
                    "mean_std: drawn anew in each epoch; mean: half the bytes")
       ->check(CLI::IsMember({"mean_std", "mean"}))
@@ -48,7 +58,9 @@ void add_encode(CLI::App& app, Body& body) {
       "Several ranks (RANK and WORLD_SIZE, or srun) share the work; a call after a kill goes on.\n"
       "Examples:\n"
       "  mmshard encode sets/stamps sets/stamps-latents --vae sd-vae\n"
-      "  srun -n 8 mmshard encode sets/laion sets/laion-enc --vae sd-vae --text-encoder t5-xxl");
+      "  srun -n 8 mmshard encode sets/laion sets/laion-enc --vae sd-vae --text-encoder t5-xxl\n"
+      "  mmshard encode sets/sd3 sets/sd3-enc --vae sd3/vae --dtype bf16 \\\n"
+      "      --text-encoder sd3/text_encoder sd3/text_encoder_2 sd3/text_encoder_3");
   verb->callback([options, &body] {
     body = [options] { return mm::mmtrain::call_engine("encode", to_json(*options)); };
   });

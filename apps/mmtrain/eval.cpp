@@ -1,3 +1,4 @@
+#include "apps/mmtrain/encoder_options.h"
 #include "apps/mmtrain/engine_loader.h"
 #include "apps/mmtrain/verbs.h"
 
@@ -5,7 +6,8 @@ namespace mm::mmtrain {
 
 namespace {
 struct Options {
-  std::string from, data, judge, answers, references, objects;
+  std::string from, data, judge, encoded, answers, references, objects;
+  EncoderOptions encoders;
   std::vector<std::string> tasks = {"names"};
   int64_t limit = 0, rows = 30;
   int64_t max_new_tokens = 32, steps = 25;
@@ -43,14 +45,24 @@ void add_drawing_options(CLI::App& verb, Options& options) {
       ->capture_default_str();
 }
 
+void add_stored_options(CLI::App& verb, Options& options) {
+  verb.add_option(
+      "--encoded", options.encoded,
+      "of a diffusion run on latents or embeddings: what mmshard encode made of --data; "
+      "without, the models encode it");
+  add_encoder_options(verb, options.encoders);
+}
+
 Json to_json(const Options& options) {
-  return {{"from", options.from},       {"data", options.data},
-          {"judge", options.judge},     {"guidance", options.guidance},
-          {"steps", options.steps},     {"tasks", options.tasks},
-          {"answers", options.answers}, {"references", options.references},
-          {"objects", options.objects}, {"limit", options.limit},
-          {"rows", options.rows},       {"max_new_tokens", options.max_new_tokens},
-          {"json", options.json}};
+  Json json{{"from", options.from},       {"data", options.data},
+            {"judge", options.judge},     {"guidance", options.guidance},
+            {"steps", options.steps},     {"tasks", options.tasks},
+            {"answers", options.answers}, {"references", options.references},
+            {"objects", options.objects}, {"limit", options.limit},
+            {"rows", options.rows},       {"max_new_tokens", options.max_new_tokens},
+            {"encoded", options.encoded}, {"json", options.json}};
+  put_encoders(options.encoders, json);
+  return json;
 }
 
 }  // namespace
@@ -70,6 +82,7 @@ void add_eval(CLI::App& app, Action& action) {
       ->required();
   add_task_options(*verb, *options);
   add_drawing_options(*verb, *options);
+  add_stored_options(*verb, *options);
   verb->add_option("--limit", options->limit, "first samples only, 0: all")->capture_default_str();
   verb->add_option("--rows", options->rows, "rows of the printed table of names")
       ->capture_default_str();

@@ -1,3 +1,4 @@
+#include "apps/mmtrain/encoder_options.h"
 #include "apps/mmtrain/engine_loader.h"
 #include "apps/mmtrain/verbs.h"
 #include "lib/base/error.h"
@@ -11,6 +12,7 @@ struct Options {
   int64_t steps = 0;
   uint64_t seed = 0;
   double guidance = 4;
+  EncoderOptions encoders;
   bool guide_three = false, raw_weights = false, json = false;
 };
 
@@ -34,21 +36,23 @@ std::pair<int64_t, int64_t> pair_of(const std::string& word, const char* option,
 Json to_json(const Options& options) {
   const auto [columns, rows] = pair_of(options.grid, "--grid", 64);
   const auto [width, height] = pair_of(options.size, "--size", 16384);
-  return {{"from", options.from},
-          {"out", options.out},
-          {"columns", columns},
-          {"rows", rows},
-          {"width", width},
-          {"height", height},
-          {"prompts", options.prompts},
-          {"labels", options.labels},
-          {"sampler", options.sampler},
-          {"steps", options.steps},
-          {"seed", options.seed},
-          {"guidance", options.guidance},
-          {"guide_three", options.guide_three},
-          {"raw_weights", options.raw_weights},
-          {"json", options.json}};
+  Json json{{"from", options.from},
+            {"out", options.out},
+            {"columns", columns},
+            {"rows", rows},
+            {"width", width},
+            {"height", height},
+            {"prompts", options.prompts},
+            {"labels", options.labels},
+            {"sampler", options.sampler},
+            {"steps", options.steps},
+            {"seed", options.seed},
+            {"guidance", options.guidance},
+            {"guide_three", options.guide_three},
+            {"raw_weights", options.raw_weights},
+            {"json", options.json}};
+  put_encoders(options.encoders, json);
+  return json;
 }
 
 void add_sampling_options(CLI::App& verb, Options& options) {
@@ -88,6 +92,7 @@ void add_sample(CLI::App& app, Action& action) {
                    "width x height of a picture, pixels; default: the square it was trained for");
   verb->add_option("--out", options->out, "PNG file (default: sample.png in the run)");
   add_sampling_options(*verb, *options);
+  add_encoder_options(*verb, options->encoders);
   verb->add_flag("--json", options->json, "one JSON object: file, prompts, seeds, settings");
   verb->footer(
       "Examples:\n"

@@ -44,48 +44,81 @@ at::Tensor labels_of(const data::MicroBatch& mb, const at::Tensor& dropped, int6
   return labels;
 }
 
-/// Latents of each picture, drawn from what its encoder gave; of fillers zeros.
+/// Draws the latents of sample `i` from what its encoder gave; of fillers there are none.
+at::Tensor latent_noise(const data::MicroBatch& mb, size_t i, const DiffusionBatchInputs& in,
+                        const std::vector<int64_t>& shape) {
+  at::Tensor noise = at::empty(shape, at::kFloat);
+  model::fill_normal(
+      noise, model::sample_stream(in.draws.seed, "latent_noise", in.draws.epoch, mb.sample_ids[i]));
+  return noise;
+}
+
 at::Tensor stored_latents(const data::MicroBatch& mb, const DiffusionBatchInputs& in) {
   const EncodedSettings& settings = in.encoded->settings();
   const int64_t height = mb.height / settings.factor, width = mb.width / settings.factor;
   at::Tensor clean = at::zeros(
       {static_cast<int64_t>(mb.sample_ids.size()), settings.channels, height, width}, in.dtype);
   for (size_t i = 0; i < mb.sample_ids.size(); ++i) {
-    const uint64_t sample = mb.sample_ids[i];
-    if (sample == data::kFillerId) continue;
-    at::Tensor noise = at::empty({settings.channels, height, width}, at::kFloat);
-    model::fill_normal(noise,
-                       model::sample_stream(in.draws.seed, "latent_noise", in.draws.epoch, sample));
-    clean[static_cast<int64_t>(i)].copy_(in.encoded->latents(sample, noise));
+    if (mb.sample_ids[i] == data::kFillerId) continue;
+    const at::Tensor noise = latent_noise(mb, i, in, {settings.channels, height, width});
+    clean[static_cast<int64_t>(i)].copy_(in.encoded->latents(mb.sample_ids[i], noise));
   }
   return clean;
 }
 
-/// Stored embeddings padded with zeros to the longest, cut at what the model takes.
-void set_stored_text(const data::MicroBatch& mb, const DiffusionBatchInputs& in,
-                     model::DiffusionInput& out) {
-  const EncodedSettings& settings = in.encoded->settings();
-  const auto pictures = static_cast<int64_t>(mb.sample_ids.size());
-  std::vector<at::Tensor> captions(mb.sample_ids.size());
-  // Without a mask the padded length is a part of the result: the same in every micro-batch.
-  int64_t longest = in.config.mask_captions ? 1 : in.config.caption_tokens;
-  out.pooled = at::zeros({pictures, settings.pooled_width}, in.dtype);
-  for (size_t i = 0; i < captions.size(); ++i) {
-    const uint64_t sample = mb.sample_ids[i];
-    if (sample == data::kFillerId) continue;
-    captions[i] = in.encoded->caption(sample);
-    captions[i] = captions[i].narrow(0, 0, std::min(captions[i].size(0), in.config.caption_tokens));
-    longest = std::max(longest, captions[i].size(0));
-    out.pooled[static_cast<int64_t>(i)].copy_(in.encoded->pooled(sample));
+/// The same by the VAE itself; it does not see fillers.
+at::Tensor encoded_latents(const data::MicroBatch& mb, const DiffusionBatchInputs& in) {
+  const model::VaeConfig& vae = in.online->vae->config();
+  const PixelNorm to_unit{.mean = {0.5F, 0.5F, 0.5F}, .std = {0.5F, 0.5F, 0.5F}};
+  std::vector<int64_t> real;
+  for (size_t i = 0; i < mb.sample_ids.size(); ++i) {
+    if (mb.sample_ids[i] != data::kFillerId) real.push_back(static_cast<int64_t>(i));
   }
-  out.captions = at::zeros({pictures, longest, settings.text_width}, in.dtype);
-  out.caption_mask = at::zeros({pictures, longest}, at::kBool);
-  for (size_t i = 0; i < captions.size(); ++i) {
-    if (!captions[i].defined()) continue;
-    const auto row = static_cast<int64_t>(i);
-    out.captions[row].narrow(0, 0, captions[i].size(0)).copy_(captions[i]);
-    out.caption_mask[row].narrow(0, 0, captions[i].size(0)).fill_(true);
+  const at::Tensor pixels = same_sized_pixels(mb, at::kFloat, to_unit);
+  const at::Tensor both = mean_and_deviation(
+      *in.online->vae, pixels.index_select(0, at::tensor(real, at::kLong)), in.pictures_at_once);
+  const int64_t channels = vae.latent_channels, height = both.size(2), width = both.size(3);
+  at::Tensor clean = at::zeros({mb.images, channels, height, width}, in.dtype);
+  for (size_t k = 0; k < real.size(); ++k) {
+    const auto i = static_cast<size_t>(real[k]);
+    const at::Tensor one = both[static_cast<int64_t>(k)];
+    const at::Tensor noise = latent_noise(mb, i, in, {channels, height, width});
+    clean[real[k]].copy_(model::scaled_latents(
+        vae, one.narrow(0, 0, channels) + one.narrow(0, channels, channels) * noise));
   }
+  return clean;
+}
+
+CaptionStates stored_states(const data::MicroBatch& mb, const EncodedSet& encoded) {
+  CaptionStates states{.width = encoded.settings().text_width,
+                       .pooled_width = encoded.settings().pooled_width};
+  for (const uint64_t sample : mb.sample_ids) {
+    const bool real = sample != data::kFillerId;
+    states.hidden.push_back(real ? encoded.caption(sample) : at::Tensor());
+    states.pooled.push_back(real ? encoded.pooled(sample) : at::Tensor());
+  }
+  return states;
+}
+
+CaptionStates encoded_states(const data::MicroBatch& mb, const CaptionEncoders& encoders) {
+  std::vector<std::vector<int32_t>> captions;
+  std::vector<size_t> real;
+  for (size_t i = 0; i < mb.sample_ids.size(); ++i) {
+    if (mb.sample_ids[i] == data::kFillerId) continue;
+    real.push_back(i);
+    captions.emplace_back(mb.tokens.begin() + mb.cu_seqlens[i],
+                          mb.tokens.begin() + mb.cu_seqlens[i + 1]);
+  }
+  const CaptionEncoders::States made = encoders.encode(captions);
+  CaptionStates states{.hidden = std::vector<at::Tensor>(mb.sample_ids.size()),
+                       .pooled = std::vector<at::Tensor>(mb.sample_ids.size()),
+                       .width = encoders.shape().width,
+                       .pooled_width = encoders.shape().pooled_width};
+  for (size_t k = 0; k < real.size(); ++k) {
+    states.hidden[real[k]] = made.hidden[k];
+    states.pooled[real[k]] = made.pooled[static_cast<int64_t>(k)];
+  }
+  return states;
 }
 
 void set_shapes(const data::MicroBatch& mb, at::ScalarType dtype, model::DiffusionInput& out) {
@@ -109,6 +142,30 @@ at::Tensor weights_of(const data::MicroBatch& mb, at::ScalarType dtype) {
 
 }  // namespace
 
+void set_captions(const CaptionStates& states, const model::DiffusionConfig& config,
+                  at::ScalarType dtype, model::DiffusionInput& out) {
+  const std::vector<at::Tensor>& hidden = states.hidden;
+  const auto rows_of = [&](const at::Tensor& caption) {
+    return std::min(caption.size(0), config.caption_tokens);
+  };
+  // Without a mask the padded length is a part of the result: the same in every micro-batch.
+  int64_t longest = config.mask_captions ? 1 : config.caption_tokens;
+  for (const at::Tensor& caption : hidden)
+    if (caption.defined()) longest = std::max(longest, rows_of(caption));
+  const int64_t pictures = std::ssize(hidden);
+  out.captions = at::zeros({pictures, longest, states.width}, dtype);
+  out.caption_mask = at::zeros({pictures, longest}, at::kBool);
+  out.pooled = at::zeros({pictures, states.pooled_width}, dtype);
+  for (int64_t i = 0; i < pictures; ++i) {
+    const at::Tensor& caption = hidden[static_cast<size_t>(i)];
+    if (!caption.defined()) continue;
+    const int64_t rows = rows_of(caption);
+    out.captions[i].narrow(0, 0, rows).copy_(caption.narrow(0, 0, rows));
+    out.caption_mask[i].narrow(0, 0, rows).fill_(true);
+    out.pooled[i].copy_(states.pooled[static_cast<size_t>(i)]);
+  }
+}
+
 model::Sizes diffusion_sizes(const model::DiffusionConfig& config, int64_t pictures, int64_t height,
                              int64_t width, int64_t caption_tokens) {
   const int64_t patches = (height / config.patch) * (width / config.patch);
@@ -128,14 +185,20 @@ model::Batch to_diffusion_batch(const data::MicroBatch& mb, const DiffusionBatch
   batch.tokens = ids_tensor(mb.tokens);
   batch.cu_seqlens.assign(mb.cu_seqlens.begin(), mb.cu_seqlens.end());
   if (batch.cu_seqlens.empty()) batch.cu_seqlens = {0};
-  const bool latents = in.encoded != nullptr && in.encoded->settings().channels > 0;
-  const bool embedded = in.encoded != nullptr && in.encoded->settings().text_width > 0;
   auto input = std::make_shared<model::DiffusionInput>();
-  input->clean = latents ? stored_latents(mb, in) : same_sized_pixels(mb, in.dtype, in.norm);
+  if (in.encoded != nullptr && in.encoded->settings().channels > 0)
+    input->clean = stored_latents(mb, in);
+  else if (in.online != nullptr && in.online->vae)
+    input->clean = encoded_latents(mb, in);
+  else
+    input->clean = same_sized_pixels(mb, in.dtype, in.norm);
   batch.sizes = diffusion_sizes(in.config, mb.images, input->clean.size(2), input->clean.size(3),
                                 static_cast<int64_t>(mb.tokens.size()));
   batch.sizes.targets = mb.target_count;
-  if (embedded) set_stored_text(mb, in, *input);
+  if (in.encoded != nullptr && in.encoded->settings().text_width > 0)
+    set_captions(stored_states(mb, *in.encoded), in.config, in.dtype, *input);
+  else if (in.online != nullptr && in.online->text)
+    set_captions(encoded_states(mb, *in.online->text), in.config, in.dtype, *input);
   draw(mb, in, *input);
   if (!in.config.takes_captions())
     input->labels = labels_of(mb, input->caption_dropped, in.config.classes);

@@ -4,9 +4,11 @@
 #include "lib/data/micro_batch.h"
 #include "lib/model/batch.h"
 #include "lib/model/diffusion_config.h"
+#include "lib/model/diffusion_input.h"
 #include "lib/model/objective.h"
 #include "lib/run/batch_tensors.h"
 #include "lib/run/encoded_set.h"
+#include "lib/run/frozen_encoders.h"
 
 namespace mm::run {
 
@@ -22,12 +24,24 @@ struct DiffusionBatchInputs {
   const PixelNorm& norm;
   DiffusionDraws draws;
   const EncodedSet* encoded = nullptr;  ///< what stands in place of pixels, captions or both
+  const Encoders* online = nullptr;     ///< what encodes of them what is not stored
+  int64_t pictures_at_once = 0;         ///< of online.vae, 0: all
   at::ScalarType dtype = at::kFloat;    ///< of clean pictures, noise and times
 };
 
+/// States of captions, [rows, D] each, as a model takes them: padded with zeros to the longest, cut
+/// at what the model reads. Undefined ones stand for no caption.
+struct CaptionStates {
+  std::vector<at::Tensor> hidden, pooled;
+  int64_t width = 0, pooled_width = 0;
+};
+void set_captions(const CaptionStates& states, const model::DiffusionConfig& config,
+                  at::ScalarType dtype, model::DiffusionInput& out);
+
 /// A micro-batch of a bucketed set with its noise, times and dropped conditions, each a pure
 /// function of (seed, epoch, sample id): the same on whatever rank and in whatever batch a sample
-/// is met. Fillers have weight 0. An empty micro-batch gives zero-length tensors.
+/// is met. What is encoded here equals what was stored of it, to rounding. Fillers have weight 0.
+/// An empty micro-batch gives zero-length tensors.
 model::Batch to_diffusion_batch(const data::MicroBatch& micro_batch,
                                 const DiffusionBatchInputs& inputs);
 

@@ -1,64 +1,28 @@
 #include "lib/run/diffusion_family.h"
 
 #include "lib/base/error.h"
+#include "lib/base/file.h"
 #include "lib/ckpt/hf_index.h"
 #include "lib/model/diffusion.h"
 #include "lib/model/diffusion_load.h"
 #include "lib/run/diffusion_batch.h"
 #include "lib/run/diffusion_setup.h"
+#include "lib/run/grid_drawing.h"
 
 namespace mm::run {
-
-namespace {
-
-std::vector<std::unique_ptr<EncodedSet>> open_encoded(const Recipe& recipe) {
-  std::vector<std::unique_ptr<EncodedSet>> opened;
-  const std::string vae = recipe.model.vae.empty() ? "" : model_hash(recipe.model.vae);
-  const std::string text =
-      recipe.model.text_model.empty() ? "" : model_hash(recipe.model.text_model);
-  for (const StageRecipe& stage : recipe.stages) {
-    opened.emplace_back();
-    if (stage.encoded.empty()) continue;
-    opened.back() = EncodedSet::open(stage.encoded, *data::Dataset::open(stage.data));
-    if (!vae.empty()) opened.back()->require_vae(vae);
-    if (!text.empty()) opened.back()->require_text(text);
-  }
-  return opened;
-}
-
-/// What all stages have; they must agree.
-StoredInputs stored_inputs(const Recipe& recipe,
-                           const std::vector<std::unique_ptr<EncodedSet>>& encoded) {
-  for (size_t i = 0; i < encoded.size(); ++i) {
-    const bool both = encoded[i] && encoded[0];
-    if (bool(encoded[i]) != bool(encoded[0]) ||
-        (both && (encoded[i]->settings().vae != encoded[0]->settings().vae ||
-                  encoded[i]->settings().text != encoded[0]->settings().text)))
-      throw UsageError("stage {}: encoded by other models than stage {}; encode both with the same",
-                       recipe.stages[i].name, recipe.stages[0].name);
-  }
-  if (!encoded[0]) return {};
-  const EncodedSettings& settings = encoded[0]->settings();
-  return {.channels = settings.channels,
-          .factor = settings.factor,
-          .text_width = settings.text_width,
-          .pooled_width = settings.pooled_width};
-}
-
-}  // namespace
 
 DiffusionFamily::DiffusionFamily(const Recipe& recipe,
                                  const std::vector<data::DatasetManifest>& sets)
     : recipe_(recipe),
-      encoded_(open_encoded(recipe)),
-      config_(configure_diffusion(recipe, sets, stored_inputs(recipe, encoded_))),
+      inputs_(recipe, sets),
+      config_(configure_diffusion(recipe, sets, inputs_.shape())),
       objective_(objective_of(recipe.diffusion)),
-      norm_(pixel_norm(recipe.model.normalise.mean, recipe.model.normalise.std)) {}
-
-/// Pixels along a side of what the model sees one of.
-int64_t DiffusionFamily::factor() const {
-  return encoded_[0] && encoded_[0]->settings().channels > 0 ? encoded_[0]->settings().factor : 1;
+      norm_(pixel_norm(recipe.model.normalise.mean, recipe.model.normalise.std)) {
+  if (recipe.sample.every_steps > 0)
+    grid_ = std::make_unique<const GridDrawing>(recipe, sets.back(), config_, inputs_);
 }
+
+DiffusionFamily::~DiffusionFamily() = default;
 
 model::Model DiffusionFamily::build() const { return model::build_diffusion(config_, objective_); }
 
@@ -92,7 +56,9 @@ model::Batch DiffusionFamily::to_batch(const data::MicroBatch& micro_batch,
                                           .draws = {.seed = recipe_.seed,
                                                     .epoch = options.epoch,
                                                     .label_drop = recipe_.diffusion.label_drop},
-                                          .encoded = encoded_.at(options.stage).get(),
+                                          .encoded = inputs_.stored(options.stage),
+                                          .online = inputs_.online(options.stage),
+                                          .pictures_at_once = recipe_.frozen_pictures_at_once,
                                           .dtype = options.precision.master});
 }
 
@@ -103,6 +69,19 @@ std::optional<double> DiffusionFamily::divisor(const data::PlannedStep& step) co
     elements += static_cast<double>(pack.targets * (pack.bucket.pixels() / (factor() * factor())) *
                                     config_.in_channels);
   return elements;
+}
+
+void DiffusionFamily::write_side_files(const std::filesystem::path& run,
+                                       const data::DatasetManifest&) const {
+  const EncoderRecord record = inputs_.record();
+  if (record.vae.empty() && record.text.empty()) return;
+  write_file_atomic(run / "encoders.json", to_json(record).dump(2) + "\n");
+}
+
+std::vector<image::Image> DiffusionFamily::draw_row(int64_t row,
+                                                    const model::ParamView& params) const {
+  MM_CHECK(grid_ != nullptr, "no [sample] in the recipe");
+  return grid_->row(row, params);
 }
 
 void DiffusionFamily::load_published(optim::ParamStore& params) const {

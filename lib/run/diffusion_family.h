@@ -2,17 +2,20 @@
 #include "lib/model/diffusion_config.h"
 #include "lib/model/objective.h"
 #include "lib/run/batch_tensors.h"
-#include "lib/run/encoded_set.h"
+#include "lib/run/diffusion_inputs.h"
 #include "lib/run/model_family.h"
 
 namespace mm::run {
 
+class GridDrawing;
+
 /// DiT, PixArt and MMDiT on pictures in buckets.
 class DiffusionFamily final : public ModelFamily {
  public:
-  /// Opens the stages' encoded sets. Throws as configure_diffusion, objective_of and
-  /// EncodedSet::open do, and DataError where stages' encoders differ.
+  /// Throws as DiffusionInputs, configure_diffusion and objective_of do, and UsageError for prompts
+  /// or labels of [sample] that the model does not take.
   DiffusionFamily(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets);
+  ~DiffusionFamily() override;
 
   model::Model build() const override;
   /// diffusers' config.json.
@@ -24,16 +27,22 @@ class DiffusionFamily final : public ModelFamily {
                         const BatchOptions& options) const override;
   std::optional<double> divisor(const data::PlannedStep& step) const override;
   void load_published(optim::ParamStore& params) const override;
+  /// RUN/encoders.json.
+  void write_side_files(const std::filesystem::path& run,
+                        const data::DatasetManifest& set) const override;
+  double frozen_elements() const override { return inputs_.online_elements(); }
+  std::vector<image::Image> draw_row(int64_t row, const model::ParamView& params) const override;
 
  private:
-  int64_t factor() const;
+  /// Pixels along a side of what the model sees one of.
+  int64_t factor() const { return inputs_.shape().factor; }
 
   const Recipe& recipe_;
-  /// One a stage, null where it has none; with the data sets they are checked against.
-  const std::vector<std::unique_ptr<EncodedSet>> encoded_;
+  const DiffusionInputs inputs_;
   const model::DiffusionConfig config_;
   const model::Objective objective_;
   const PixelNorm norm_;
+  std::unique_ptr<const GridDrawing> grid_;  ///< of [sample], null without
 };
 
 }  // namespace mm::run

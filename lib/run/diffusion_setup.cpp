@@ -33,7 +33,10 @@ model::DiffusionConfig from_sizes(const Recipe& recipe, const StoredInputs& stor
   if (stored.text_width > 0) {
     config.caption_width = stored.text_width;
     config.pooled_width = stored.pooled_width;
-    config.caption_tokens = recipe.model.text_encoder.max_tokens;
+    config.caption_tokens =
+        stored.text_length > 0 ? stored.text_length : recipe.model.text_encoder.max_tokens;
+    // Filled captions are read whole, as SD3 reads them.
+    config.mask_captions = config.family != model::DiffusionFamily::kSd3 || stored.text_length == 0;
   }
   return config;
 }
@@ -69,8 +72,7 @@ void check_buckets(const Recipe& recipe, const std::vector<data::DatasetManifest
       if (bucket.height % patch == 0 && bucket.width % patch == 0) continue;
       throw UsageError(
           "{}: has pictures of {}x{} pixels, which patches of {} pixels do not divide; pack with "
-          "other "
-          "buckets, or set model.transformer.patch",
+          "other buckets, or set model.transformer.patch",
           recipe.stages[i].data.string(), bucket.width, bucket.height, patch);
     }
   }
@@ -84,10 +86,12 @@ void check_stored_text(const Recipe& recipe, const StoredInputs& stored,
       (!pooled || config.pooled_width == stored.pooled_width))
     return;
   throw UsageError(
-      "model.from: {} takes text embeddings of width {} (pooled {}), {} has {} (pooled {}); encode "
-      "with the model's own text encoder",
+      "model.from: {} takes text embeddings of width {} (pooled {}), {} gives {} (pooled {}); "
+      "encode "
+      "with the model's own text encoders",
       recipe.model.from.string(), config.caption_width, config.pooled_width,
-      recipe.stages[0].encoded.string(), stored.text_width, stored.pooled_width);
+      recipe.model.text_models.empty() ? recipe.stages[0].encoded.string() : "model.text_model",
+      stored.text_width, stored.pooled_width);
 }
 
 /// Classes or captions, as the family takes them.
@@ -98,27 +102,29 @@ void settle_conditions(const Recipe& recipe, const data::DatasetManifest& set,
   if (config.family == model::DiffusionFamily::kDit) {
     if (!labels)
       throw UsageError("model.family: dit draws by class, {} has captions; take pixart", data);
+    if (!recipe.model.text_models.empty())
+      throw UsageError("model.text_model: dit draws by class and reads no captions; leave it out");
     if (recipe.model.from.empty()) config.classes = set.tokenizer.vocab_size;
     if (set.tokenizer.vocab_size > config.classes)
       throw UsageError("model.from: {} knows {} classes, the data set {} has {}",
                        recipe.model.from.string(), config.classes, data, set.tokenizer.vocab_size);
     return;
   }
-  if (stored.text_width > 0) return check_stored_text(recipe, stored, config);
-  if (config.family == model::DiffusionFamily::kSd3)
-    throw UsageError(
-        "model.family: sd3 needs stored text embeddings, and {} has caption ids; give "
-        "stage.encoded "
-        "(mmshard encode), or train pixart",
-        data);
   if (labels)
     throw UsageError("model.family: {} draws by caption, {} has classes; take dit",
                      recipe.model.family, data);
+  if (stored.text_width > 0) return check_stored_text(recipe, stored, config);
+  if (config.family == model::DiffusionFamily::kSd3)
+    throw UsageError(
+        "model.family: sd3 reads embeddings, and {} has caption ids; give model.text_model and its "
+        "like, or stage.encoded (mmshard encode), or train pixart",
+        data);
   if (recipe.model.from.empty())
     add_text_encoder(recipe.model.text_encoder, set.tokenizer.vocab_size, config);
   if (config.text.vocab == 0)
     throw UsageError(
-        "model.from: {} needs stored text embeddings, and {} has caption ids; give stage.encoded",
+        "model.from: {} reads embeddings, and {} has caption ids; give model.text_model or "
+        "stage.encoded",
         recipe.model.from.string(), data);
   if (set.tokenizer.vocab_size > config.text.vocab)
     throw UsageError("model.from: {} has {} text rows, the data set {} has {} ids",
@@ -169,9 +175,9 @@ model::DiffusionConfig configure_diffusion(const Recipe& recipe,
   const int64_t channels = stored.channels > 0 ? stored.channels : 3;
   if (config.in_channels != channels)
     throw UsageError(
-        "model.from: {} draws pictures of {} channels, the stages have {} of {}; give "
-        "stage.encoded "
-        "of a VAE with as many channels (mmshard encode)",
+        "model.from: {} draws pictures of {} channels, the stages have {} of {}; give model.vae, "
+        "or "
+        "stage.encoded (mmshard encode), of a VAE with as many channels",
         recipe.model.from.string(), config.in_channels, stored.channels > 0 ? "latents" : "pixels",
         channels);
   if (config.learned_sigma != recipe.diffusion.learned_sigma)

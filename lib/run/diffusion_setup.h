@@ -11,10 +11,11 @@ namespace mm::run {
 /// [diffusion] as an objective. Throws UsageError naming what does not go together.
 model::Objective objective_of(const DiffusionRecipe& recipe);
 
-/// What the stages' encoded sets hold in place of pixels and caption ids.
+/// What stands in place of pixels and caption ids, stored or encoded on the way.
 struct StoredInputs {
   int64_t channels = 0, factor = 1;          ///< of latents; 0: pixels
   int64_t text_width = 0, pooled_width = 0;  ///< of embeddings; 0: caption ids
+  int64_t text_length = 0;                   ///< rows of every caption, 0: as many as it has
 };
 
 /// The transformer's configuration: sizes from [model] or from model.from's config.json, classes or

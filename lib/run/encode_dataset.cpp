@@ -16,21 +16,6 @@ namespace {
 
 constexpr const char *kSettings = "settings.json", *kKey = "settings";
 
-/// The data set's tokenizer must be the encoder's: by content, whatever the files are called.
-void check_tokenizer(const data::Dataset& dataset, const fs::path& encoder) {
-  const data::FileEntry& file = dataset.manifest().tokenizer.file;
-  for (const char* name : {"spiece.model", "tokenizer.model", "tokenizer.json", "vocab.txt",
-                           "vocab.json", "sentencepiece.bpe.model"}) {
-    if (fs::is_regular_file(encoder / name) &&
-        data::describe_file(encoder, name).xxh3_128 == file.xxh3_128)
-      return;
-  }
-  throw DataError(
-      "{}: none of its tokenizer files is that of the data set ({}); pack the set with the text "
-      "encoder's own",
-      encoder.string(), file.file);
-}
-
 EncodedSettings settings_of(const EncodeOptions& options, const data::Dataset& dataset,
                             const Encoders& encoders) {
   EncodedSettings s{.dataset = dataset.fingerprint(),
@@ -40,38 +25,29 @@ EncodedSettings settings_of(const EncodeOptions& options, const data::Dataset& d
                     .dtype = options.dtype};
   if (encoders.vae) {
     const model::VaeConfig& config = encoders.vae->config();
-    s.vae = model_hash(options.vae);
+    s.vae = model_hash(options.encoders.vae);
     s.scale = config.scale;
     s.shift = config.shift;
     s.channels = static_cast<int32_t>(config.latent_channels);
     s.factor = static_cast<int32_t>(config.factor());
   }
   if (encoders.text) {
-    s.text = model_hash(options.text_encoder);
-    s.text_width = static_cast<int32_t>(encoders.text->encoder().width);
-    s.pooled_width = static_cast<int32_t>(encoders.text->encoder().pooled_width);
+    for (const fs::path& text : options.encoders.text) s.text_models.push_back(model_hash(text));
+    s.text_padding = static_cast<int32_t>(options.encoders.text_padding);
+    s.text = text_models_hash(s.text_models, s.text_padding);
+    const CaptionShape& shape = encoders.text->shape();
+    s.text_width = static_cast<int32_t>(shape.width);
+    s.pooled_width = static_cast<int32_t>(shape.pooled_width);
+    s.text_length = static_cast<int32_t>(shape.length);
   }
   return s;
-}
-
-Encoders load_encoders(const EncodeOptions& options, const data::Dataset& dataset) {
-  Encoders encoders;
-  if (!options.vae.empty()) {
-    const model::LoadedVae loaded = model::load_vae(options.vae);
-    encoders.vae = std::make_unique<model::Vae>(loaded.config, loaded.values, at::kFloat);
-  }
-  if (!options.text_encoder.empty()) {
-    check_tokenizer(dataset, options.text_encoder);
-    encoders.text = std::make_unique<model::LoadedTextEncoder>(options.text_encoder, at::kFloat);
-  }
-  return encoders;
 }
 
 void check(const EncodeOptions& o) {
   constexpr std::array kTypes{"fp32", "bf16", "fp16"};
   if (std::ranges::find(kTypes, o.dtype) == kTypes.end())
     throw UsageError("dtype {}: expected fp32, bf16 or fp16", o.dtype);
-  if (o.vae.empty() && o.text_encoder.empty())
+  if (o.encoders.empty())
     throw UsageError("nothing to encode with: give --vae, --text-encoder or both");
   if (o.world < 1 || o.rank < 0 || o.rank >= o.world)
     throw UsageError("rank {} of {}", o.rank, o.world);
@@ -129,8 +105,9 @@ void finish(const fs::path& partial, const EncodeOptions& options,
 EncodeResult encode_dataset(const EncodeOptions& options) {
   check(options);
   const auto dataset = data::Dataset::open(options.dataset);
-  const Encoders encoders = load_encoders(options, *dataset);
-  const EncodedSettings settings = settings_of(options, *dataset, encoders);
+  const auto encoders = load_encoders(
+      options.encoders, dataset->directory() / dataset->manifest().tokenizer.file.file);
+  const EncodedSettings settings = settings_of(options, *dataset, *encoders);
   EncodeResult result{.units = unit_count(settings.rows)};
   if (is_complete(options.output, settings)) {
     result.present = result.units;
@@ -149,7 +126,7 @@ EncodeResult encode_dataset(const EncodeOptions& options) {
       continue;
     }
     const uint64_t first = unit * kUnitRows;
-    encode_unit({*dataset, encoders, settings, first, std::min(kUnitRows, settings.rows - first),
+    encode_unit({*dataset, *encoders, settings, first, std::min(kUnitRows, settings.rows - first),
                  options.threads},
                 path, {{kKey, hash}});
     ++result.made;

@@ -4,11 +4,13 @@
 #include <functional>
 
 #include "lib/run/encoded_manifest.h"
+#include "lib/run/frozen_encoders.h"
 
 namespace mm::run {
 
 struct EncodeOptions {
-  std::filesystem::path dataset, vae, text_encoder;  ///< either model may be empty, not both
+  std::filesystem::path dataset;
+  EncoderPaths encoders;  ///< at least one
   std::filesystem::path output;
   bool mean_only = false;
   std::string dtype = "fp32";  ///< of what is stored; encoders run in fp32

@@ -49,21 +49,16 @@ void encode_picture(const UnitJob& job, uint64_t row, const data::Sample& sample
       at::from_blob(const_cast<uint8_t*>(sample.pixels.data()), {1, out.height, out.width, 3},
                     at::TensorOptions().dtype(at::kByte));
   const at::Tensor picture = pixels.permute({0, 3, 1, 2}).to(at::kFloat).div(127.5).sub(1);
-  const model::Posterior q = model::posterior_of(job.encoders.vae->moments(picture));
-  const at::Tensor kept =
-      job.settings.mean_only ? q.mean : at::cat({q.mean, (q.log_variance * 0.5).exp()}, 1);
-  out.latents = kept[0].to(stored_type(job.settings)).contiguous();
+  const at::Tensor both = mean_and_deviation(*job.encoders.vae, picture, 0)[0];
+  const at::Tensor kept = job.settings.mean_only ? both.narrow(0, 0, job.settings.channels) : both;
+  out.latents = kept.to(stored_type(job.settings)).contiguous();
   if (!out.latents.isfinite().all().item<bool>())
     throw DataError("row {}: latents are not finite in {}; use --dtype fp32", row,
                     job.settings.dtype);
 }
 
 void encode_caption(const UnitJob& job, const data::Sample& sample, EncodedRow& out) {
-  const std::vector<int64_t> ids(sample.text.tokens.begin(), sample.text.tokens.end());
-  const model::TextEncoder& encoder = job.encoders.text->encoder();
-  const int64_t length = encoder.pads_seen ? encoder.max_length : 0;
-  const model::EncodedText text =
-      job.encoders.text->encode(model::pad_text({ids}, {.length = length, .id = encoder.pad_id}));
+  const CaptionEncoders::States text = job.encoders.text->encode({sample.text.tokens});
   const at::ScalarType type = stored_type(job.settings);
   out.caption = text.hidden[0].to(type).contiguous();
   out.pooled = text.pooled[0].to(type).contiguous();

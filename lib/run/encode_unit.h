@@ -1,20 +1,12 @@
 #pragma once
 #include <filesystem>
-#include <memory>
 
 #include "lib/ckpt/safetensors_header.h"
 #include "lib/data/dataset.h"
-#include "lib/model/text_encoder.h"
-#include "lib/model/vae_load.h"
 #include "lib/run/encoded_manifest.h"
+#include "lib/run/frozen_encoders.h"
 
 namespace mm::run {
-
-/// Frozen models that encode; either may be null.
-struct Encoders {
-  std::unique_ptr<const model::Vae> vae;
-  std::unique_ptr<const model::LoadedTextEncoder> text;
-};
 
 /// Encodes rows [first, first + count) one by one, in parallel, each on one thread: the bytes
 /// depend neither on threads nor on what else is encoded. Writes a safetensors file by law 4 with

@@ -1,6 +1,7 @@
 #include "lib/run/encoded_manifest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -32,20 +33,25 @@ bool flag(const data::JsonFields& fields, std::string_view key) {
 }  // namespace
 
 Json to_json(const EncodedSettings& s) {
-  return {{"dataset", s.dataset},
-          {"preprocessing", s.preprocessing},
-          {"rows", s.rows},
-          {"mean_only", s.mean_only},
-          {"dtype", s.dtype},
-          {"vae", s.vae},
-          {"scaled", false},
-          {"scaling_factor", s.scale},
-          {"shift_factor", s.shift},
-          {"channels", s.channels},
-          {"factor", s.factor},
-          {"text", s.text},
-          {"text_width", s.text_width},
-          {"pooled_width", s.pooled_width}};
+  Json json{{"dataset", s.dataset},
+            {"preprocessing", s.preprocessing},
+            {"rows", s.rows},
+            {"mean_only", s.mean_only},
+            {"dtype", s.dtype},
+            {"vae", s.vae},
+            {"scaled", false},
+            {"scaling_factor", s.scale},
+            {"shift_factor", s.shift},
+            {"channels", s.channels},
+            {"factor", s.factor},
+            {"text", s.text},
+            {"text_width", s.text_width},
+            {"pooled_width", s.pooled_width}};
+  // Absent in sets of one encoder without padding, as those of before these keys.
+  if (s.text_models.size() > 1 || s.text_padding > 0) json["text_models"] = s.text_models;
+  if (s.text_padding > 0) json["text_padding"] = s.text_padding;
+  if (s.text_length > 0) json["text_length"] = s.text_length;
+  return json;
 }
 
 EncodedSettings encoded_settings_from(const Json& json, const std::string& origin) {
@@ -64,6 +70,16 @@ EncodedSettings encoded_settings_from(const Json& json, const std::string& origi
   s.text = f.text("text");
   s.text_width = f.integer<int32_t>("text_width");
   s.pooled_width = f.integer<int32_t>("pooled_width");
+  if (json.contains("text_padding")) s.text_padding = f.integer<int32_t>("text_padding");
+  if (json.contains("text_length")) s.text_length = f.integer<int32_t>("text_length");
+  if (json.contains("text_models")) {
+    for (const Json& hash : f.array("text_models")) {
+      if (!hash.is_string()) throw DataError("{}: key \"text_models\" holds no hashes", origin);
+      s.text_models.push_back(hash.get<std::string>());
+    }
+  } else if (!s.text.empty()) {
+    s.text_models = {s.text};
+  }
   if (flag(f, "scaled") || s.scale == 0)
     throw DataError("{}: latents that are scaled already are not expected here", origin);
   return s;
@@ -117,6 +133,11 @@ std::string model_hash(const std::filesystem::path& directory) {
   for (const std::string& name : names)
     all += name + " " + data::describe_file(directory, name).xxh3_128 + "\n";
   return xxh3_128_hex(all);
+}
+
+std::string text_models_hash(const std::vector<std::string>& hashes, int64_t padding) {
+  if (hashes.size() == 1 && padding == 0) return hashes.front();
+  return xxh3_128_hex(fmt::format("{}\n{}", fmt::join(hashes, "\n"), padding));
 }
 
 std::string preprocessing_hash(const data::DatasetManifest& manifest) {

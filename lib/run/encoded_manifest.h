@@ -21,8 +21,11 @@ struct EncodedSettings {
   std::string vae;  ///< hash of the directory's config.json and weights; empty: no latents
   double scale = 1, shift = 0;  ///< of the VAE; what is stored is not scaled (field case C52)
   int32_t channels = 0, factor = 1;
-  std::string text;  ///< hash of the text encoder; empty: no captions
+  std::string text;  ///< text_models_hash of the text encoders; empty: no captions
+  std::vector<std::string> text_models = {};  ///< model_hash of each
+  int32_t text_padding = 0;                   ///< CaptionEncoders
   int32_t text_width = 0, pooled_width = 0;
+  int32_t text_length = 0;  ///< rows of every caption; 0: as many as it has tokens
 };
 Json to_json(const EncodedSettings& settings);
 /// Throws DataError naming key and `origin`.
@@ -43,6 +46,8 @@ EncodedManifest read_encoded_manifest(const std::filesystem::path& directory);
 
 /// XXH3-128 over names and contents of a model directory's config.json and safetensors files.
 std::string model_hash(const std::filesystem::path& directory);
+/// Of text encoders that work together: of one without padding its model_hash.
+std::string text_models_hash(const std::vector<std::string>& hashes, int64_t padding);
 /// Of a data set's pictures, texts and tokenizer.
 std::string preprocessing_hash(const data::DatasetManifest& manifest);
 

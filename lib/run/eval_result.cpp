@@ -52,6 +52,17 @@ EvalResult EvalResult::from_json(const Json& json) {
   return result;
 }
 
+void EvalResult::keep(const EvalResult& before) {
+  if (before.step != step) return;
+  for (const auto& [name, figures] : before.tasks.items()) {
+    if (!tasks.contains(name)) tasks[name] = figures;
+  }
+  if (!rows.empty() || before.rows.empty()) return;
+  rows = before.rows;
+  pictures = before.pictures;
+  data = before.data;
+}
+
 std::string EvalResult::task_lines() const {
   const auto line_of = [](const auto& self, const Json& figures) -> std::string {
     std::string line;

@@ -33,6 +33,9 @@ struct EvalResult {
 
   Json to_json() const;
   static EvalResult from_json(const Json& json);
+  /// Takes over what `before` says of the same checkpoint and this does not: tasks by their names,
+  /// and scores with their pictures and data set if there are none here.
+  void keep(const EvalResult& before);
   /// One line a task.
   std::string task_lines() const;
   /// Text table: rows of scores in percent, then true name, model's name, right or wrong, for the

@@ -102,6 +102,7 @@ StageMemory stage_memory(const StageMemoryInputs& in) {
                                      .moments = stage.optimizer == "lion" ? 1 : 2},
                                     step::build_step(in.model, build),
                                     in.family.footprint(result.costliest.packs.at(0)));
+  result.estimate.weights += 4 * in.family.frozen_elements();
   return result;
 }
 

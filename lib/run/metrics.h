@@ -77,6 +77,10 @@ class MetricsWriter {
                 const MetricSchedule& schedule = {});
   ~MetricsWriter();
   void write(const StepRecord& record);
+  /// For TensorBoard, under "samples/grid".
+  void grid(const TensorboardWriter::Png& picture, int64_t step) {
+    tensorboard_.image("samples/grid", picture, step);
+  }
 
  private:
   const MetricSchedule schedule_;

@@ -10,6 +10,7 @@
 #include "lib/data/epoch_plan.h"
 #include "lib/data/micro_batch.h"
 #include "lib/data/plan_cursor.h"
+#include "lib/image/image.h"
 #include "lib/model/batch.h"
 #include "lib/model/block.h"
 #include "lib/optim/param_store.h"
@@ -60,6 +61,11 @@ class ModelFamily {
   /// set with pictures.
   virtual void write_side_files(const std::filesystem::path& /*run*/,
                                 const data::DatasetManifest& /*set*/) const {}
+  /// Numbers of frozen models beside the blocks, in fp32: encoders that make a batch's tensors.
+  virtual double frozen_elements() const { return 0; }
+  /// One row of [sample]'s grid, by weights in training. A function of recipe and weights alone,
+  /// without a draw from any generator. For families that draw.
+  virtual std::vector<image::Image> draw_row(int64_t row, const model::ParamView& params) const;
   /// What token_drop of [augment] puts in a token's place.
   virtual int32_t drop_token() const { return 0; }
 };

@@ -15,15 +15,14 @@ namespace {
 
 void check_drawing(const TrainedDiffusion& trained, const std::vector<Condition>& conditions,
                    const DrawOptions& options) {
-  if (trained.config.in_channels != 3 ||
-      (trained.config.takes_captions() && trained.config.text.vocab == 0))
-    throw UsageError(
-        "{}: draws latents or takes stored embeddings; drawing needs a model of pixels and classes "
-        "or its own text encoder",
-        trained.run.string());
-  const int64_t patch = trained.config.patch;
+  const bool vae = trained.encoders && trained.encoders->vae;
+  const bool text = trained.encoders && trained.encoders->text;
+  if (trained.draws_latents() != vae || trained.reads_embeddings() != text)
+    throw UsageError("{}: draws latents or reads embeddings; drawing needs the models they are of",
+                     trained.run.string());
+  const int64_t patch = trained.config.patch * trained.factor();
   if (options.size.empty() || options.size.height % patch != 0 || options.size.width % patch != 0)
-    throw UsageError("--size {}x{}: sides are multiples of the model's patch, {}",
+    throw UsageError("--size {}x{}: sides are multiples of the model's patch, {} pixels",
                      options.size.width, options.size.height, patch);
   for (const Condition& condition : conditions) {
     if (condition.label >= trained.config.classes)
@@ -32,6 +31,21 @@ void check_drawing(const TrainedDiffusion& trained, const std::vector<Condition>
     if (condition.label >= 0 && trained.config.takes_captions())
       throw UsageError("--label: {} draws by caption; give --prompt", trained.run.string());
   }
+}
+
+/// Embeddings of the conditions' captions; none for a condition without.
+CaptionStates states_of(const CaptionEncoders& encoders, std::span<const Condition> conditions) {
+  CaptionStates states{.hidden = std::vector<at::Tensor>(conditions.size()),
+                       .pooled = std::vector<at::Tensor>(conditions.size()),
+                       .width = encoders.shape().width,
+                       .pooled_width = encoders.shape().pooled_width};
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    if (conditions[i].caption.empty()) continue;
+    const CaptionEncoders::States one = encoders.encode({conditions[i].caption});
+    states.hidden[i] = one.hidden[0];
+    states.pooled[i] = one.pooled[0];
+  }
+  return states;
 }
 
 /// Conditions as the micro-batch that the model is asked about.
@@ -56,8 +70,12 @@ model::Batch condition_batch(const TrainedDiffusion& trained, std::span<const Co
   model::Batch batch;
   batch.tokens = ids_tensor(mb.tokens);
   batch.cu_seqlens.assign(mb.cu_seqlens.begin(), mb.cu_seqlens.end());
-  batch.sizes = diffusion_sizes(trained.config, count, options.size.height, options.size.width,
-                                static_cast<int64_t>(mb.tokens.size()));
+  const int64_t factor = trained.factor();
+  batch.sizes = diffusion_sizes(trained.config, count, options.size.height / factor,
+                                options.size.width / factor, std::ssize(mb.tokens));
+  if (trained.reads_embeddings())
+    set_captions(states_of(*trained.encoders->text, conditions), trained.config, at::kFloat,
+                 *input);
   batch.diffusion = std::move(input);
   return batch;
 }
@@ -83,7 +101,30 @@ image::Image to_image(const at::Tensor& picture, const PixelNorm& norm) {
   return out;
 }
 
+/// Pictures of what the model drew: latents decoded one by one, since a decoder takes much memory.
+std::vector<image::Image> to_images(const TrainedDiffusion& trained, const at::Tensor& drawn) {
+  const at::NoGradGuard no_grad;
+  const PixelNorm unit{.mean = {0.5F, 0.5F, 0.5F}, .std = {0.5F, 0.5F, 0.5F}};
+  std::vector<image::Image> pictures;
+  for (int64_t i = 0; i < drawn.size(0); ++i) {
+    if (trained.draws_latents())
+      pictures.push_back(to_image(trained.encoders->vae->decode(drawn.narrow(0, i, 1))[0], unit));
+    else
+      pictures.push_back(to_image(drawn[i], trained.norm));
+  }
+  return pictures;
+}
+
 }  // namespace
+
+void set_sampler(DrawOptions& options, const std::string& word, int64_t steps) {
+  using Kind = model::SamplerKind;
+  if (word == "ddim") options.sampler.kind = Kind::kDdim;
+  if (word == "dpm") options.sampler.kind = Kind::kDpmSolver;
+  if (word == "euler") options.sampler.kind = Kind::kFlowEuler;
+  options.sampler.steps = options.sampler.kind == Kind::kDpmSolver ? 25 : 50;
+  if (steps > 0) options.sampler.steps = steps;
+}
 
 DrawOptions usual_drawing(const TrainedDiffusion& trained) {
   DrawOptions options;
@@ -107,17 +148,20 @@ std::vector<image::Image> draw_pictures(const TrainedDiffusion& trained,
             .subspan(first,
                      std::min(static_cast<size_t>(options.batch), conditions.size() - first));
     const auto count = static_cast<int64_t>(some.size());
-    at::Tensor noise = at::empty(
-        {count, trained.config.in_channels, options.size.height, options.size.width}, at::kFloat);
+    const int64_t factor = trained.factor();
+    at::Tensor noise = at::empty({count, trained.config.in_channels, options.size.height / factor,
+                                  options.size.width / factor},
+                                 at::kFloat);
     for (int64_t i = 0; i < count; ++i)
-      model::fill_normal(noise[i], model::sample_stream(options.seed, "sample", 0,
-                                                        first + static_cast<uint64_t>(i)));
+      model::fill_normal(noise[i],
+                         model::sample_stream(options.seed, "sample", 0,
+                                              options.first + first + static_cast<uint64_t>(i)));
     const model::Predictor predict =
         model::model_predictor({*trained.model, trained.config, trained.objective, params,
                                 condition_batch(trained, some, options)},
                                options.guidance);
     const at::Tensor drawn = model::sample(process, options.sampler, noise, predict);
-    for (int64_t i = 0; i < count; ++i) pictures.push_back(to_image(drawn[i], trained.norm));
+    for (image::Image& picture : to_images(trained, drawn)) pictures.push_back(std::move(picture));
   }
   return pictures;
 }

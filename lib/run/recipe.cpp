@@ -1,5 +1,6 @@
 #include "lib/run/recipe.h"
 
+#include <algorithm>
 #include <set>
 
 #include "lib/base/config.h"
@@ -72,8 +73,11 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
   recipe.loss = detail::read_loss(root.table("loss"), {});
   if (recipe.model.diffusion()) {
     recipe.diffusion = detail::read_diffusion(root.table("diffusion"));
-    recipe.ema = detail::read_ema(root.table("ema"));
+    recipe.sample = detail::read_sample(root.table("sample"));
   }
+  if (recipe.model.family == "vae")
+    recipe.reconstruction = detail::read_reconstruction(root.table("reconstruction"));
+  if (recipe.model.bucketed()) recipe.ema = detail::read_ema(root.table("ema"));
   for (const ConfigTable& stage : root.array_of_tables("stage"))
     recipe.stages.push_back(detail::read_stage(stage, recipe));
   check_stage_names(root, recipe.stages);
@@ -96,6 +100,21 @@ static void add_diffusion(const Recipe& r, Json& json) {
                        d.min_snr_gamma, d.time_draw,      d.loss_weight, d.shift,
                        d.label_drop,    d.normalisation};
   json["ema"] = {r.ema.decay, r.ema.warmup, r.ema.power};
+  // Encoders that work on the way are a part of the data.
+  const bool online =
+      std::ranges::any_of(r.stages, [](const StageRecipe& stage) { return stage.encoded.empty(); });
+  if (online && !r.model.vae.empty()) json["model.vae"] = r.model.vae.string();
+  if (!online || r.model.text_models.empty()) return;
+  json["model.text_padding"] = r.model.text_padding;
+  for (const auto& text : r.model.text_models) json["model.text_models"].push_back(text.string());
+}
+
+static void add_autoencoder(const Recipe& r, Json& json) {
+  const ModelRecipe::Autoencoder& a = r.model.autoencoder;
+  json["model.family"] = r.model.family;
+  json["model.autoencoder"] = {a.channels, a.latent_channels, a.layers, a.groups, a.scaling_factor};
+  json["reconstruction"] = {r.reconstruction.error, r.reconstruction.kl_weight};
+  json["ema"] = {r.ema.decay, r.ema.warmup, r.ema.power};
 }
 
 Json resume_contract(const Recipe& r) {
@@ -115,6 +134,7 @@ Json resume_contract(const Recipe& r) {
   if (r.model.vocab_rows != 0 || r.model.vocab_multiple != 1)
     json["model.vocab"] = {r.model.vocab_rows, r.model.vocab_multiple};
   if (r.model.diffusion()) add_diffusion(r, json);
+  if (r.model.family == "vae") add_autoencoder(r, json);
   for (size_t i = 0; i < r.stages.size(); ++i) {
     const StageRecipe& s = r.stages[i];
     const std::string prefix = fmt::format("stage.{}.", i);

@@ -16,6 +16,7 @@ inline const std::vector<std::string> kParts{"vision", "projector", "language"};
 inline const std::vector<std::string> kDiffusionParts{"text_encoder", "transformer"};
 /// Of diffusion models without a text encoder of their own.
 inline const std::vector<std::string> kTransformerParts{"transformer"};
+inline const std::vector<std::string> kVaeParts{"vae"};
 
 /// [model]: either `from` (a Hugging Face LLaVA directory, or a run of ours) or sizes for a start
 /// from scratch.
@@ -48,13 +49,25 @@ struct ModelRecipe {
     int64_t hidden = 256, layers = 4, heads = 4;
     int64_t max_tokens = 32;  ///< of a caption
   } text_encoder;
-  /// Frozen models whose stored output the stages must have; empty: whichever it is.
-  std::filesystem::path vae, text_model;
+  /// Frozen models in front of a diffusion transformer: they encode what a stage has not stored,
+  /// and what is stored must be of them. Empty: pixels and caption ids, or whatever is stored.
+  std::filesystem::path vae;
+  std::vector<std::filesystem::path> text_models;
+  int64_t text_padding = 0;  ///< CaptionEncoders
+  /// Of family "vae".
+  struct Autoencoder {
+    std::vector<int64_t> channels{32, 64, 64};  ///< of the resolutions, widest picture first
+    int64_t latent_channels = 4, layers = 1, groups = 16;
+    double scaling_factor = 1;
+  } autoencoder;
   bool diffusion() const { return family == "dit" || family == "pixart" || family == "sd3"; }
+  /// Trains on pictures in buckets.
+  bool bucketed() const { return diffusion() || family == "vae"; }
   /// Parts of this family.
   const std::vector<std::string>& parts() const {
+    if (family == "vae") return kVaeParts;
     if (!diffusion()) return kParts;
-    return family == "pixart" ? kDiffusionParts : kTransformerParts;
+    return family == "pixart" && text_models.empty() ? kDiffusionParts : kTransformerParts;
   }
   int64_t vocab_rows = 0;  ///< rows of the vocabulary tables at least; 0: as many as there are ids
   int64_t vocab_multiple = 1;   ///< rows are filled up to a multiple of this
@@ -117,6 +130,12 @@ struct DiffusionRecipe {
   std::string normalisation = "sample";  ///< or "element"
 };
 
+/// [reconstruction]: what an autoencoder learns (lib/model/vae_training.h).
+struct ReconstructionRecipe {
+  std::string error = "absolute";  ///< "absolute", "squared"
+  double kl_weight = 1e-6;
+};
+
 /// [ema]: a moving average of the weights, kept in fp32 beside them.
 struct EmaRecipe {
   double decay = 0;  ///< 0: none
@@ -124,6 +143,17 @@ struct EmaRecipe {
   double power = 2.0 / 3;
 
   bool on() const { return decay > 0; }
+};
+
+/// [sample]: a grid of pictures drawn every so many steps of a diffusion model.
+struct SampleRecipe {
+  int64_t every_steps = 0;  ///< 0: none
+  std::vector<std::string> prompts, labels;
+  int64_t columns = 4, rows = 2;
+  std::string sampler = "auto";  ///< "auto", "ddim", "dpm", "euler"
+  int64_t steps = 0;             ///< model evaluations, 0: the sampler's usual number
+  double guidance = 4;
+  uint64_t seed = 0;
 };
 
 /// One [[stage]]: what is trained, on what, for how long.
@@ -182,7 +212,9 @@ struct Recipe {
   int64_t cache_bytes = 0, cache_memory_bytes = 0;          ///< budgets of a node
   LossRecipe loss;
   DiffusionRecipe diffusion;
+  ReconstructionRecipe reconstruction;
   EmaRecipe ema;
+  SampleRecipe sample;
   MetricSchedule metrics;
   double bad_sample_limit = 0.001;  ///< share of samples that may fail at read time
   std::vector<StageRecipe> stages;

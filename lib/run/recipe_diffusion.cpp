@@ -65,19 +65,6 @@ void read_diffusion_sizes(ConfigTable t, ModelRecipe& model) {
   model.text_encoder = read_text_encoder(t.table("text_encoder"));
 }
 
-void read_frozen_encoders(ConfigTable t, ModelRecipe& model) {
-  if (const auto vae = t.find_path(
-          "vae", {.must_exist = true,
-                  .doc = "diffusion: directory of the autoencoder that the stages' latents must be "
-                         "of; other latents are refused"}))
-    model.vae = *vae;
-  if (const auto text = t.find_path(
-          "text_model", {.must_exist = true,
-                         .doc = "diffusion: directory of the text encoder that the stages' stored "
-                                "embeddings must be of; others are refused"}))
-    model.text_model = *text;
-}
-
 DiffusionRecipe read_diffusion(ConfigTable t) {
   DiffusionRecipe d;
   d.predict = t.get_enum(

@@ -61,8 +61,9 @@ void read_machine(ConfigTable root, Recipe& recipe) {
       "pictures_at_once", {.def = 0,
                            .min = 0,
                            .max = 1 << 20,
-                           .doc = "pictures that a frozen tower takes at once, 0: all of a "
-                                  "micro-batch; pictures of any size (Qwen-VL) are not cut"});
+                           .doc = "pictures that a frozen tower or autoencoder takes at once, 0: "
+                                  "all of a micro-batch; pictures of any size (Qwen-VL) are not "
+                                  "cut"});
   recipe.frozen_ahead = frozen.get_bool(
       "ahead", {.def = false,
                 .doc = "frozen blocks in front of the language model run one step ahead, beside "
@@ -111,10 +112,12 @@ void read_data_access(ConfigTable root, Recipe& recipe) {
                                       .doc = "steps read ahead may grow to so many while steps "
                                              "are waited for; 0: they stay"});
   recipe.loader_verify = loader.get_enum(
-      "verify", {.words = {"every", "first"},
-                 .def = "every",
-                 .doc = "when a sample's checksum is compared: at every read, or at its first read "
-                        "by this process (faster for raw pictures; damage of memory is not seen)"});
+      "verify",
+      {.words = {"every", "first"},
+       .def = "every",
+       .doc = "when a sample's checksum is compared: at every read (of raw pictures while "
+              "they are copied, which costs next to nothing), or at its first read by "
+              "this process (later damage is not seen)"});
   recipe.loader_memory_mib =
       loader.get_int("memory_mib", {.def = 0,
                                     .min = 0,

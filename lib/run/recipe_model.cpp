@@ -94,12 +94,13 @@ ModelRecipe read_model(ConfigTable t) {
   ModelRecipe model;
   model.family = t.get_enum(
       "family",
-      {.words = {"llava", "llava_next", "llava_onevision", "qwen2_5_vl", "dit", "pixart", "sd3"},
+      {.words = {"llava", "llava_next", "llava_onevision", "qwen2_5_vl", "dit", "pixart", "sd3",
+                 "vae"},
        .def = "llava",
        .doc = "model family; llava_next, llava_onevision, qwen2_5_vl only with from, whose "
               "config.json must say the same"});
   // Diffusion models see [-1, 1].
-  if (model.diffusion()) model.normalise = {.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}};
+  if (model.bucketed()) model.normalise = {.mean = {0.5, 0.5, 0.5}, .std = {0.5, 0.5, 0.5}};
   model.normalise = read_normalise(t, model.normalise);
   model.vocab_rows = t.get_int(
       "vocab_rows", {.def = 0,
@@ -118,16 +119,20 @@ ModelRecipe read_model(ConfigTable t) {
   if (const auto from = t.find_path("from", {.must_exist = true,
                                              .doc = "Hugging Face directory (LLaVA, LLaVA-NeXT, "
                                                     "OneVision, Qwen2.5-VL; a diffusers "
-                                                    "transformer) to start from; "
+                                                    "transformer or autoencoder) to start from; "
                                                     "its config.json then gives all sizes"})) {
     model.from = *from;
-    for (const char* key : {"vision", "language", "transformer", "text_encoder"}) {
+    for (const char* key : {"vision", "language", "transformer", "text_encoder", "autoencoder"}) {
       if (t.table(key).present()) t.fail(key, "sizes come from model.from; leave this table out");
     }
     return model;
   }
   if (model.diffusion()) {
     read_diffusion_sizes(t, model);
+    return model;
+  }
+  if (model.family == "vae") {
+    model.autoencoder = read_autoencoder(t.table("autoencoder"));
     return model;
   }
   if (model.family != "llava")

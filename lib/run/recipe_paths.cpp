@@ -12,10 +12,16 @@ std::vector<RecipePath> recipe_paths(const Recipe& recipe) {
     if (!path.empty()) out.push_back({key, path, std::filesystem::exists(path, error)});
   };
   add("model.from", recipe.model.from);
+  add("model.vae", recipe.model.vae);
+  for (size_t i = 0; i < recipe.model.text_models.size(); ++i)
+    add(i == 0 ? "model.text_model" : fmt::format("model.text_model_{}", i + 1),
+        recipe.model.text_models[i]);
   add("lora.from", recipe.lora.from);
   add("init.from", recipe.init_from);
-  for (size_t i = 0; i < recipe.stages.size(); ++i)
+  for (size_t i = 0; i < recipe.stages.size(); ++i) {
     add(fmt::format("stage.{}.data", i), recipe.stages[i].data);
+    add(fmt::format("stage.{}.encoded", i), recipe.stages[i].encoded);
+  }
   return out;
 }
 
@@ -24,8 +30,10 @@ std::string describe_without_data(const Recipe& recipe) {
       fmt::format("{}: every key is good; {} steps; neither model nor data were opened\n",
                   recipe.path.string(), recipe.total_steps());
   for (const StageRecipe& s : recipe.stages) {
-    out += fmt::format("  {:<12} {:>6} steps of {} packs of {} tokens, trains {}\n", s.name,
-                       s.steps, s.packs_per_step, s.sequence_length, fmt::join(s.train, ", "));
+    const bool pixels = recipe.model.bucketed();
+    out += fmt::format("  {:<12} {:>6} steps of {} packs of {} {}, trains {}\n", s.name, s.steps,
+                       s.packs_per_step, pixels ? s.batch_pixels : s.sequence_length,
+                       pixels ? "pixels" : "tokens", fmt::join(s.train, ", "));
   }
   for (const RecipePath& path : recipe_paths(recipe)) {
     out += fmt::format("  {:<14} {}: {}\n", path.key, path.present ? "there" : "not there",

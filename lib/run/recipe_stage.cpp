@@ -113,8 +113,8 @@ void read_packing(ConfigTable& t, StageRecipe& stage) {
                             "are balanced over ranks by it"});
 }
 
-/// Batches of pictures of one shape.
-void read_bucket_plan(ConfigTable& t, StageRecipe& stage) {
+/// Batches of pictures of one shape; `encoded`: the family may take them encoded.
+void read_bucket_plan(ConfigTable& t, StageRecipe& stage, bool encoded) {
   stage.packing = "buckets";
   stage.batch_pixels = t.get_int(
       "batch_pixels",
@@ -122,12 +122,14 @@ void read_bucket_plan(ConfigTable& t, StageRecipe& stage) {
        .max = int64_t{1} << 40,
        .doc = "diffusion: pixels of a batch at most; a batch has one shape, and as many pictures "
               "as fit, but at least one"});
-  if (const auto encoded = t.find_path(
-          "encoded",
-          {.must_exist = true,
-           .doc = "diffusion: what mmshard encode made of `data`: latents in place of pixels, "
-                  "embeddings in place of caption ids"}))
-    stage.encoded = *encoded;
+  if (encoded) {
+    if (const auto path = t.find_path(
+            "encoded",
+            {.must_exist = true,
+             .doc = "diffusion: what mmshard encode made of `data`: latents in place of pixels, "
+                    "embeddings in place of caption ids"}))
+      stage.encoded = *path;
+  }
   stage.leftovers = t.get_enum(
       "leftovers",
       {.words = {"keep", "drop"},
@@ -176,7 +178,7 @@ StageRecipe read_stage(ConfigTable t, const Recipe& run) {
       t.get_string_list("train", {.def = parts,
                                   .min_count = 1,
                                   .doc = "parts that are trained: vision, projector, language; of "
-                                         "diffusion models text_encoder, transformer"});
+                                         "diffusion models text_encoder, transformer; vae"});
   for (const std::string& part : stage.train) {
     if (std::find(parts.begin(), parts.end(), part) == parts.end())
       t.fail("train", fmt::format("unknown part \"{}\"; expected {}", part, one_of(parts)));
@@ -190,8 +192,8 @@ StageRecipe read_stage(ConfigTable t, const Recipe& run) {
       {.min = 1,
        .max = 1 << 20,
        .doc = "global batch, in packs (batches of pictures, for buckets), over all ranks"});
-  if (run.model.diffusion()) {
-    read_bucket_plan(t, stage);
+  if (run.model.bucketed()) {
+    read_bucket_plan(t, stage, run.model.diffusion());
   } else {
     read_packing(t, stage);
   }
@@ -199,7 +201,7 @@ StageRecipe read_stage(ConfigTable t, const Recipe& run) {
   stage.schedule = read_schedule(t.table("schedule"), stage.steps);
   stage.augment = read_augment(t.table("augment"));
   stage.loss = read_loss(t.table("loss"), run.loss);
-  if (run.model.diffusion() && stage.loss != LossRecipe{})
+  if (run.model.bucketed() && stage.loss != LossRecipe{})
     t.fail("loss",
            "is of vision-language models; a diffusion model's losses are put together as "
            "diffusion.normalisation says");

@@ -17,8 +17,17 @@ LoraRecipe read_lora(ConfigTable table);
 /// [model.transformer] and [model.text_encoder], for a start from scratch.
 void read_diffusion_sizes(ConfigTable model_table, ModelRecipe& model);
 
-/// model.vae and model.text_model.
+/// model.vae and model.text_model, text_model_2, text_model_3.
 void read_frozen_encoders(ConfigTable model_table, ModelRecipe& model);
+
+/// [model.autoencoder].
+ModelRecipe::Autoencoder read_autoencoder(ConfigTable table);
+
+/// [reconstruction].
+ReconstructionRecipe read_reconstruction(ConfigTable table);
+
+/// [sample].
+SampleRecipe read_sample(ConfigTable table);
 
 /// [diffusion].
 DiffusionRecipe read_diffusion(ConfigTable table);

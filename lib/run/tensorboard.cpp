@@ -73,10 +73,31 @@ void TensorboardWriter::scalar(std::string_view tag, double value, int64_t step)
   put_bytes(summary_value, 1, tag);
   put_varint(summary_value, 2 << 3 | 5);
   put_fixed(summary_value, std::bit_cast<uint32_t>(static_cast<float>(value)));
-  std::string summary;
-  put_bytes(summary, 1, summary_value);
+  summary(summary_value, step);
+}
+
+void TensorboardWriter::image(std::string_view tag, const Png& picture, int64_t step) {
+  // Summary.Image: 1 height, 2 width, 3 colorspace (3 is RGB), 4 encoded_image_string.
+  std::string image;
+  const auto put_field = [&](int field, int64_t value) {
+    put_varint(image, static_cast<uint64_t>(field) << 3);
+    put_varint(image, static_cast<uint64_t>(value));
+  };
+  put_field(1, picture.height);
+  put_field(2, picture.width);
+  put_field(3, 3);
+  put_bytes(image, 4, picture.file);
+  std::string summary_value;  // Summary.Value: 1 tag, 4 image
+  put_bytes(summary_value, 1, tag);
+  put_bytes(summary_value, 4, image);
+  summary(summary_value, step);
+}
+
+void TensorboardWriter::summary(std::string_view value, int64_t step) {
+  std::string all;
+  put_bytes(all, 1, value);
   std::string event = event_head(step);
-  put_bytes(event, 5, summary);
+  put_bytes(event, 5, all);
   record(event);
 }
 

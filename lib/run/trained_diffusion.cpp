@@ -3,13 +3,16 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <charconv>
 
+#include "lib/base/edit_distance.h"
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/run_dir.h"
 #include "lib/model/diffusion.h"
 #include "lib/model/initial_draw.h"
 #include "lib/run/diffusion_setup.h"
+#include "lib/run/encoded_manifest.h"
 #include "lib/run/run_snapshot.h"
 #include "lib/state/load_state.h"
 
@@ -47,6 +50,56 @@ model::SimpleParams TrainedDiffusion::untrained() const {
   return {*model, std::move(values), std::vector<bool>(model->params.size(), false)};
 }
 
+namespace {
+
+void check_hash(const char* option, const std::string& made_by, const std::string& given) {
+  if (made_by.empty() || made_by == given) return;
+  throw DataError(
+      "{}: the run was trained on the output of {}, this is {}; give the models it was "
+      "trained with",
+      option, made_by, given);
+}
+
+void check_text(const TrainedDiffusion& trained, const CaptionShape& shape) {
+  const bool pooled = trained.config.family == model::DiffusionFamily::kSd3;
+  if (shape.width == trained.config.caption_width &&
+      (!pooled || shape.pooled_width == trained.config.pooled_width))
+    return;
+  throw DataError("--text-encoder: embeddings of width {} (pooled {}), {} takes {} (pooled {})",
+                  shape.width, shape.pooled_width, trained.run.string(),
+                  trained.config.caption_width, trained.config.pooled_width);
+}
+
+}  // namespace
+
+void use_encoders(TrainedDiffusion& trained, const EncoderPaths& given) {
+  EncoderPaths paths = encoder_paths(trained.recipe.model);
+  if (!given.vae.empty()) paths.vae = given.vae;
+  if (!given.text.empty()) paths.text = given.text, paths.text_padding = given.text_padding;
+  if (!trained.draws_latents()) paths.vae.clear();
+  if (!trained.reads_embeddings()) paths.text.clear();
+  if (trained.draws_latents() && paths.vae.empty())
+    throw UsageError("{}: draws latents; give the VAE they are of (--vae DIR)",
+                     trained.run.string());
+  if (trained.reads_embeddings() && paths.text.empty())
+    throw UsageError("{}: reads embeddings; give the text encoder they are of (--text-encoder DIR)",
+                     trained.run.string());
+  if (paths.empty()) return;
+  if (!paths.vae.empty()) check_hash("--vae", trained.made_by.vae, model_hash(paths.vae));
+  std::vector<std::string> hashes;
+  for (const fs::path& text : paths.text) hashes.push_back(model_hash(text));
+  if (!hashes.empty())
+    check_hash("--text-encoder", trained.made_by.text,
+               text_models_hash(hashes, paths.text_padding));
+  trained.encoders = load_encoders(paths, trained.run / trained.data.tokenizer.file.file);
+  if (trained.encoders->vae &&
+      trained.encoders->vae->config().latent_channels != trained.config.in_channels)
+    throw DataError("--vae: latents of {} channels, {} draws {}",
+                    trained.encoders->vae->config().latent_channels, trained.run.string(),
+                    trained.config.in_channels);
+  if (trained.encoders->text) check_text(trained, trained.encoders->text->shape());
+}
+
 bool is_diffusion_run(const fs::path& run) {
   return fs::exists(run / "recipe.toml") &&
          read_recipe(run / "recipe.toml", {}, RecipePaths::kMayBeAbsent).model.diffusion();
@@ -75,9 +128,25 @@ TrainedDiffusion open_trained_diffusion(const fs::path& run, Weights weights) {
       data::manifest_from_json(read_json_file(run / "data.json"), (run / "data.json").string());
   trained.norm =
       pixel_norm(trained.recipe.model.normalise.mean, trained.recipe.model.normalise.std);
+  trained.made_by = read_encoder_record(run);
   if (trained.config.takes_captions())
     trained.tokenizer = text::load_tokenizer(run / trained.data.tokenizer.file.file);
   return trained;
+}
+
+Condition label_condition(const TrainedDiffusion& trained, const std::string& word) {
+  if (trained.config.takes_captions())
+    throw UsageError("--label: {} draws by caption; give --prompt", trained.run.string());
+  const std::vector<std::string>& names = trained.data.tokenizer.classes;
+  if (const auto found = std::ranges::find(names, word); found != names.end())
+    return {.label = found - names.begin()};
+  int64_t number = -1;
+  const char* const end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, number);
+  if (error == std::errc() && stop == end && number >= 0 && number < trained.config.classes)
+    return {.label = number};
+  throw UsageError("--label {}: no name of a class, and no number of 0 to {}{}", word,
+                   trained.config.classes - 1, suggestion(word, names));
 }
 
 Condition caption_condition(const TrainedDiffusion& trained, const std::string& prompt) {

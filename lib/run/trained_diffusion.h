@@ -11,12 +11,14 @@
 #include "lib/model/objective.h"
 #include "lib/model/sampler.h"
 #include "lib/run/batch_tensors.h"
+#include "lib/run/frozen_encoders.h"
 #include "lib/run/recipe.h"
 #include "lib/text/tokenizer.h"
 
 namespace mm::run {
 
-/// A diffusion run's newest whole checkpoint as a model to draw with, in fp32.
+/// A diffusion run's newest whole checkpoint as a model to draw with, in fp32; or the model of a
+/// run in training, which has no weights of its own (grid_drawing.h).
 struct TrainedDiffusion {
   std::filesystem::path run;
   int64_t step = 0;
@@ -30,7 +32,16 @@ struct TrainedDiffusion {
   std::unique_ptr<text::Tokenizer> tokenizer;  ///< null for a model of classes
   PixelNorm norm;
   data::DatasetManifest data;  ///< of the pictures it was trained on
+  EncoderRecord made_by;       ///< what its latents and embeddings were of
+  /// What draws go through, once use_encoders has been called; null: pixels, and classes or ids.
+  std::shared_ptr<const Encoders> encoders;
 
+  bool draws_latents() const { return !made_by.vae.empty() || config.in_channels != 3; }
+  bool reads_embeddings() const { return config.takes_captions() && config.text.vocab == 0; }
+  /// Pixels along a side of one latent; 1 without.
+  int64_t factor() const {
+    return encoders && encoders->vae ? encoders->vae->config().factor() : 1;
+  }
   /// The same model with its initial weights, as training found them.
   model::SimpleParams untrained() const;
   /// Height and width of its first bucket.
@@ -44,6 +55,11 @@ enum class Weights { kAveraged, kRaw };
 TrainedDiffusion open_trained_diffusion(const std::filesystem::path& run,
                                         Weights weights = Weights::kAveraged);
 
+/// Loads the frozen models that a run of latents or embeddings is drawn with: of `given`, else of
+/// its recipe. Throws UsageError naming the option where one is missing, DataError for other models
+/// than the run's latents and embeddings were of, or whose sizes are others.
+void use_encoders(TrainedDiffusion& trained, const EncoderPaths& given = {});
+
 /// Whether RUN/recipe.toml names a diffusion family.
 bool is_diffusion_run(const std::filesystem::path& run);
 
@@ -52,6 +68,8 @@ struct Condition {
   std::vector<int32_t> caption;
   int64_t label = -1;
 };
+/// A class by its name, or else by its number. Throws UsageError with the nearest name.
+Condition label_condition(const TrainedDiffusion& trained, const std::string& word);
 /// The caption as its data set would have stored it.
 Condition caption_condition(const TrainedDiffusion& trained, const std::string& prompt);
 
@@ -61,13 +79,17 @@ struct DrawOptions {
   model::Guidance guidance;
   data::BucketShape size;
   uint64_t seed = 0;
+  uint64_t first = 0;  ///< number of the first picture
   int64_t batch = 32;  ///< pictures drawn at once
 };
 /// Sampler, steps and shift by the run's objective, size as usual_size().
 DrawOptions usual_drawing(const TrainedDiffusion& trained);
+/// "ddim", "dpm" or "euler" (other words: as it is) with its usual steps, or `steps` above 0.
+void set_sampler(DrawOptions& options, const std::string& word, int64_t steps);
 
-/// One picture a condition, of options.size. Picture i begins with noise of (seed, i): it depends
-/// on no other. Throws UsageError for a size that patches do not divide or a class there is not.
+/// One picture a condition, of options.size. Picture i begins with noise of (seed, first + i): it
+/// depends on no other. Throws UsageError for a size that patches do not divide, a class there is
+/// not, or a run of latents or embeddings without its encoders.
 std::vector<image::Image> draw_pictures(const TrainedDiffusion& trained,
                                         const model::ParamView& params,
                                         const std::vector<Condition>& conditions,

@@ -44,10 +44,14 @@ model::SimpleParams TrainedModel::untrained() const {
 
 TrainedModel open_trained(const std::filesystem::path& run) {
   const RunDir directory = RunDir::open(run);
+  const Recipe recipe = read_recipe(directory.recipe(), {}, RecipePaths::kMayBeAbsent);
+  if (recipe.model.bucketed())
+    throw UsageError(
+        "{}: a run of family {}, which answers no questions; expected a vision-language model",
+        run.string(), recipe.model.family);
   const state::Checkpoint checkpoint = state::open_checkpoint(run);
   const RunSnapshot snapshot =
       RunSnapshot::from_json(checkpoint.manifest.state, checkpoint.directory.string());
-  const Recipe recipe = read_recipe(directory.recipe(), {});
   TrainedModel trained{
       .run = run,
       .step = snapshot.global_step,

@@ -7,6 +7,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/log.h"
+#include "lib/image/encode.h"
 #include "lib/model/flops.h"
 #include "lib/run/data_access.h"
 #include "lib/run/gemm_rate.h"
@@ -15,6 +16,7 @@
 #include "lib/run/run_snapshot.h"
 #include "lib/run/start_weights.h"
 #include "lib/run/step_setup.h"
+#include "lib/run/trained_diffusion.h"
 #include "lib/state/save_state.h"
 
 namespace mm::run {
@@ -192,6 +194,7 @@ ExitCode Trainer::run() {
     const std::unique_ptr<StageRun> stage = start_stage(index, stage_step);
     while (!stage->done()) {
       const bool stop = step(*stage, index);
+      draw_grid();
       const int64_t every = recipe_.checkpoint_every;
       const bool due = every > 0 && global_step_ % every == 0;
       if (stop || due || stage->done()) save(*stage, index);
@@ -304,6 +307,33 @@ void Trainer::add_gathered(StepRecord& record, const StageStep& done, size_t ind
   }
   if (is_due(recipe_.metrics.devices, global_step_) && comm_.rank == 0)
     record.gpu_use = devices_.gpus().value_or(kUnknown);
+}
+
+void Trainer::draw_grid() {
+  const SampleRecipe& sample = recipe_.sample;
+  if (sample.every_steps == 0 || global_step_ % sample.every_steps != 0) return;
+  std::unique_ptr<optim::AveragedParams> average;
+  if (comm_.rank == 0 && average_)
+    average = std::make_unique<optim::AveragedParams>(*params_, *average_);
+  std::vector<image::Image> pictures;
+  for (int64_t row = 0; row < sample.rows; ++row) {
+    all_or_none(*comm_.control, [&] {
+      if (comm_.rank != 0) return;
+      const model::ParamView& params =
+          average ? static_cast<model::ParamView&>(*average) : *params_;
+      for (image::Image& picture : family_->draw_row(row, params))
+        pictures.push_back(std::move(picture));
+    });
+  }
+  all_or_none(*comm_.control, [&] {
+    if (comm_.rank != 0) return;
+    const image::Image grid = picture_grid(pictures, sample.columns);
+    const std::string png = image::encode_png(grid);
+    const fs::path directory = options_.run_directory / "samples";
+    fs::create_directories(directory);
+    write_file_atomic(directory / fmt::format("step-{:06}.png", global_step_), png);
+    metrics_->grid({.width = grid.width, .height = grid.height, .file = png}, global_step_);
+  });
 }
 
 void Trainer::note_bad_samples(const StageStep& done, size_t index) {

@@ -15,13 +15,42 @@
 namespace mm::run {
 namespace {
 
-void check_set(const TrainedDiffusion& trained, const data::Dataset& set) {
+bool has_latents(const EncodedSet* encoded) {
+  return encoded != nullptr && encoded->settings().channels > 0;
+}
+bool has_text(const EncodedSet* encoded) {
+  return encoded != nullptr && encoded->settings().text_width > 0;
+}
+
+/// What stands in place of pixels and ids is there, and of the run's models.
+void check_inputs(const TrainedDiffusion& trained, const EncodedSet* encoded) {
+  const Encoders* online = trained.encoders.get();
+  if ((trained.draws_latents() && !has_latents(encoded) && !(online && online->vae)) ||
+      (trained.reads_embeddings() && !has_text(encoded) && !(online && online->text)))
+    throw UsageError(
+        "{}: trained on latents or text embeddings; give what mmshard encode made of the set "
+        "(--encoded DIR), or the models (--vae DIR, --text-encoder DIR)",
+        trained.run.string());
+  if ((!trained.draws_latents() && has_latents(encoded)) ||
+      (!trained.reads_embeddings() && has_text(encoded)))
+    throw UsageError("--encoded: {} was trained on pixels, or on ids of captions",
+                     trained.run.string());
+  if (trained.draws_latents() && has_latents(encoded) && !trained.made_by.vae.empty())
+    encoded->require_vae(trained.made_by.vae);
+  if (trained.reads_embeddings() && has_text(encoded) && !trained.made_by.text.empty())
+    encoded->require_text(trained.made_by.text);
+}
+
+int64_t factor_of(const TrainedDiffusion& trained, const EncodedSet* encoded) {
+  return has_latents(encoded) ? encoded->settings().factor : trained.factor();
+}
+
+void check_set(const TrainedDiffusion& trained, const data::Dataset& set,
+               const EncodedSet* encoded) {
   const data::DatasetManifest& these = set.manifest();
   const std::string origin = set.directory().string();
-  if (trained.config.in_channels != 3 ||
-      (trained.config.takes_captions() && trained.config.text.vocab == 0))
-    throw UsageError("{}: trained on stored latents or text embeddings, whose loss is not measured",
-                     trained.run.string());
+  check_inputs(trained, encoded);
+  const int64_t patch = trained.config.patch * factor_of(trained, encoded);
   if (these.pictures.buckets.empty())
     throw UsageError("{}: not a bucketed set, and {} draws pictures by buckets; give one as --data",
                      origin, trained.run.string());
@@ -29,9 +58,9 @@ void check_set(const TrainedDiffusion& trained, const data::Dataset& set) {
     throw UsageError("{}: packed with another tokenizer or other classes than {} was trained with",
                      origin, trained.run.string());
   for (const data::BucketShape& bucket : these.pictures.buckets) {
-    if (bucket.height % trained.config.patch != 0 || bucket.width % trained.config.patch != 0)
+    if (bucket.height % patch != 0 || bucket.width % patch != 0)
       throw UsageError("{}: has pictures of {}x{} pixels, which patches of {} do not divide",
-                       origin, bucket.width, bucket.height, trained.config.patch);
+                       origin, bucket.width, bucket.height, patch);
   }
   if (set.rows() == 0) throw DataError("{}: no sample in it", origin);
 }
@@ -70,17 +99,20 @@ model::Batch at_time(const model::Batch& batch, const std::vector<uint64_t>& row
 }
 
 /// Adds the batch's sums over pictures to each time.
-void add_losses(const TrainedDiffusion& trained, const model::ParamView& params,
-                const data::MicroBatch& mb, const std::vector<model::DrawnTime>& times,
-                ValidationLoss& sums) {
-  const model::Batch batch = to_diffusion_batch(
-      mb, {.config = trained.config, .objective = trained.objective, .norm = trained.norm});
+struct Measured {
+  const TrainedDiffusion& trained;
+  const model::ParamView& params;
+  const std::vector<model::DrawnTime>& times;
+};
+void add_losses(const Measured& measured, const model::Batch& batch,
+                const std::vector<uint64_t>& rows, ValidationLoss& sums) {
+  const auto& [trained, params, times] = measured;
   const model::Slot variance = model::find_slot(*trained.model, "variance_losses");
   const double elements =
       trained.objective.per_element ? static_cast<double>(batch.diffusion->clean[0].numel()) : 1;
   for (size_t k = 0; k < times.size(); ++k) {
     const model::SlotValues values =
-        model::eager_forward(*trained.model, params, at_time(batch, mb.sample_ids, times[k], k));
+        model::eager_forward(*trained.model, params, at_time(batch, rows, times[k], k));
     const auto sum_of = [&](model::Slot slot) {
       return values.at(static_cast<size_t>(slot)).sum().item<double>() / elements;
     };
@@ -129,7 +161,7 @@ ValidationLoss validation_loss(const TrainedDiffusion& trained, const model::Par
                                const data::Dataset& set, const ValidationOptions& options) {
   MM_CHECK(options.times > 0 && options.batch > 0, "{} times, batches of {}", options.times,
            options.batch);
-  check_set(trained, set);
+  check_set(trained, set, options.encoded);
   const std::vector<data::SampleSize> sizes = set.sizes();
   const std::vector<model::DrawnTime> times = model::fixed_times(trained.objective, options.times);
   ValidationLoss result{.averaged = trained.averaged,
@@ -141,7 +173,13 @@ ValidationLoss validation_loss(const TrainedDiffusion& trained, const model::Par
     const data::Assembled assembled = data::assemble(set, sizes, pack);
     if (!assembled.bad.empty())
       throw DataError("{}: {}", set.directory().string(), assembled.bad.front().message);
-    add_losses(trained, params, assembled.batch, times, result);
+    const model::Batch batch =
+        to_diffusion_batch(assembled.batch, {.config = trained.config,
+                                             .objective = trained.objective,
+                                             .norm = trained.norm,
+                                             .encoded = options.encoded,
+                                             .online = trained.encoders.get()});
+    add_losses({trained, params, times}, batch, assembled.batch.sample_ids, result);
     result.samples += pack.images;
   }
   for (ValidationLoss::AtTime& one : result.at) {

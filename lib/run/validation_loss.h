@@ -4,6 +4,7 @@
 
 #include "lib/base/json.h"
 #include "lib/data/dataset.h"
+#include "lib/run/encoded_set.h"
 #include "lib/run/trained_diffusion.h"
 
 namespace mm::run {
@@ -12,6 +13,9 @@ struct ValidationOptions {
   int64_t times = 8;   ///< model::fixed_times of the objective
   int64_t limit = 0;   ///< first rows only, 0: all
   int64_t batch = 32;  ///< pictures at once; moves nothing but rounding
+  /// What mmshard encode made of the set, for runs of latents or embeddings; null: the run's
+  /// encoders (use_encoders) make them.
+  const EncodedSet* encoded = nullptr;
 };
 
 /// Losses of held-out pictures at fixed times, without a draw: two runs of one objective, or two
@@ -39,9 +43,12 @@ struct ValidationLoss {
   std::string name_of(const AtTime& one) const;
 };
 
-/// Noise is a function of the row of `set` and the number of the time alone, not of the run's seed.
-/// Throws UsageError if the set is not bucketed, has other classes or another tokenizer than the
-/// run, or buckets that patches do not divide; DataError for a damaged or missing sample.
+/// Latents are drawn once from what their encoder gives. Noise is a function of the row of `set`
+/// and the number of the time alone, not of the run's seed. Throws UsageError if the set is not
+/// bucketed, has other classes or another tokenizer than the run, buckets that patches do not
+/// divide, or neither stored latents and embeddings nor encoders where the run needs them;
+/// DataError for a damaged or missing sample, and for latents or embeddings of other models than
+/// the run's.
 ValidationLoss validation_loss(const TrainedDiffusion& trained, const model::ParamView& params,
                                const data::Dataset& set, const ValidationOptions& options = {});
 

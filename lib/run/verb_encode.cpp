@@ -9,8 +9,7 @@ namespace mm::run {
 int verb_encode(const Json& options) {
   const data::TaskShare share = data::read_task_share();
   const EncodeOptions encode{.dataset = options.at("dataset").get<std::string>(),
-                             .vae = options.at("vae").get<std::string>(),
-                             .text_encoder = options.at("text_encoder").get<std::string>(),
+                             .encoders = encoder_options(options),
                              .output = options.at("out").get<std::string>(),
                              .mean_only = options.at("mean_only"),
                              .dtype = options.at("dtype"),

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
@@ -81,21 +82,48 @@ Evaluated with_text(EvalResult result, const Json& options) {
   return {std::move(result), std::move(text)};
 }
 
+/// Adds what RUN/eval.json has of the other kind of evaluation of the same checkpoint.
+EvalResult with_before(EvalResult result, const std::filesystem::path& run) {
+  const std::filesystem::path path = run / "eval.json";
+  if (std::filesystem::exists(path)) result.keep(EvalResult::from_json(read_json_file(path)));
+  return result;
+}
+
+EvalResult measure_loss(TrainedDiffusion& trained, const data::Dataset& set, const Json& options,
+                        std::string& text) {
+  const std::filesystem::path stored = options.at("encoded").get<std::string>();
+  std::unique_ptr<EncodedSet> encoded;
+  if (!stored.empty())
+    encoded = EncodedSet::open(stored, set);
+  else
+    use_encoders(trained, encoder_options(options));
+  const ValidationLoss loss = validation_loss(
+      trained, *trained.params, set, {.limit = options.at("limit"), .encoded = encoded.get()});
+  text = loss.table();
+  EvalResult result{.data = set.directory().string(), .step = trained.step};
+  result.tasks["validation_loss"] = loss.to_json();
+  result.tasks["validation_loss"]["data"] = result.data;
+  return result;
+}
+
 Evaluated evaluate_diffusion(const std::filesystem::path& run, const Json& options) {
   if (options.at("tasks") != Json::array({"names"}))
     throw UsageError(
         "--task: {} draws pictures, and the tasks are questions to a LLaVA; without --task it is "
         "scored by its validation loss, with --judge by what its pictures show",
         run.string());
-  const TrainedDiffusion trained = open_trained_diffusion(run);
+  TrainedDiffusion trained = open_trained_diffusion(run);
   const auto set = data::Dataset::open(options.at("data").get<std::string>());
-  if (!options.at("judge").get<std::string>().empty())
-    return with_text(judge_drawings(trained, *set, options), options);
-  const ValidationLoss loss =
-      validation_loss(trained, *trained.params, *set, {.limit = options.at("limit")});
-  EvalResult result{.data = set->directory().string(), .step = trained.step};
-  result.tasks["validation_loss"] = loss.to_json();
-  return {std::move(result), loss.table()};
+  Evaluated out;
+  if (options.at("judge").get<std::string>().empty()) {
+    EvalResult result = measure_loss(trained, *set, options, out.text);
+    out.result = with_before(std::move(result), run);
+    return out;
+  }
+  use_encoders(trained, encoder_options(options));
+  out = with_text(judge_drawings(trained, *set, options), options);
+  out.result = with_before(std::move(out.result), run);
+  return out;
 }
 
 }  // namespace

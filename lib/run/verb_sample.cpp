@@ -1,10 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-
-#include "lib/base/edit_distance.h"
-#include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/image/encode.h"
 #include "lib/run/engine.h"
@@ -13,18 +8,9 @@
 namespace mm::run {
 namespace {
 
-model::SamplerKind sampler_of(const std::string& word) {
-  if (word == "dpm") return model::SamplerKind::kDpmSolver;
-  if (word == "euler") return model::SamplerKind::kFlowEuler;
-  return model::SamplerKind::kDdim;
-}
-
 DrawOptions draw_options(const TrainedDiffusion& trained, const Json& options) {
   DrawOptions draw = usual_drawing(trained);
-  if (const std::string word = options.at("sampler"); !word.empty())
-    draw.sampler.kind = sampler_of(word);
-  draw.sampler.steps = draw.sampler.kind == model::SamplerKind::kDpmSolver ? 25 : 50;
-  if (const int64_t steps = options.at("steps"); steps > 0) draw.sampler.steps = steps;
+  set_sampler(draw, options.at("sampler"), options.at("steps"));
   draw.guidance = {.scale = options.at("guidance"),
                    .channels = options.at("guide_three").get<bool>() ? 3 : 0};
   draw.seed = options.at("seed");
@@ -32,22 +18,6 @@ DrawOptions draw_options(const TrainedDiffusion& trained, const Json& options) {
     draw.size = {.height = options.at("height").get<uint16_t>(),
                  .width = options.at("width").get<uint16_t>()};
   return draw;
-}
-
-/// A class by its name, or else by its number.
-Condition label_condition(const TrainedDiffusion& trained, const std::string& word) {
-  if (trained.config.takes_captions())
-    throw UsageError("--label: {} draws by caption; give --prompt", trained.run.string());
-  const std::vector<std::string>& names = trained.data.tokenizer.classes;
-  if (const auto found = std::ranges::find(names, word); found != names.end())
-    return {.label = found - names.begin()};
-  int64_t number = -1;
-  const char* const end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data(), end, number);
-  if (error == std::errc() && stop == end && number >= 0 && number < trained.config.classes)
-    return {.label = number};
-  throw UsageError("--label {}: no name of a class, and no number of 0 to {}{}", word,
-                   trained.config.classes - 1, suggestion(word, names));
 }
 
 /// Prompts or labels, in turn, as many as the grid has places.
@@ -73,9 +43,10 @@ std::vector<Condition> conditions_of(const TrainedDiffusion& trained, const Json
 }  // namespace
 
 int verb_sample(const Json& options) {
-  const TrainedDiffusion trained = open_trained_diffusion(
+  TrainedDiffusion trained = open_trained_diffusion(
       options.at("from").get<std::string>(),
       options.at("raw_weights").get<bool>() ? Weights::kRaw : Weights::kAveraged);
+  use_encoders(trained, encoder_options(options));
   int64_t columns = 0;
   const std::vector<Condition> conditions = conditions_of(trained, options, columns);
   const DrawOptions draw = draw_options(trained, options);

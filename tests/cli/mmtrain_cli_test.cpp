@@ -73,6 +73,34 @@ TEST_CASE("mmtrain run, status, report: one rank, text and JSON") {
 }
 
 TEST_CASE(
+    "docs/recipes.md lists every key of diffusion models and autoencoders with its type and "
+    "meaning") {
+  TempDir dir;
+  const std::string stage =
+      "[[stage]]\nname = \"a\"\ndata = \"d\"\nsteps = 1\nbatch_pixels = 1\npacks_per_step = 1\n";
+  const std::string page = read_file(MM_TEST_DATA "/../docs/recipes.md");
+  for (const std::string family : {"pixart", "sd3", "dit", "vae"}) {
+    std::string text = "[model]\nfamily = \"" + family + "\"\n";
+    if (family == "sd3") text += "text_model = \".\"\ntext_model_2 = \".\"\n";
+    text += stage + "lr = { " + (family == "vae" ? "vae" : "transformer") + " = 1 ";
+    text += family == "pixart" ? ", text_encoder = 1 }\n" : "}\n";
+    write_file_atomic(dir / "keys.toml", text);
+    std::istringstream reference(
+        mmtrain(dir, {"check", (dir / "keys.toml").string(), "--reference"}).output);
+    size_t keys = 0;
+    for (std::string line; std::getline(reference, line);) {
+      if (!line.starts_with("| `")) continue;
+      ++keys;
+      // The default depends on the family.
+      const size_t type = line.find(" | ", line.find(" | ") + 3);
+      CHECK_MESSAGE(page.find(line.substr(0, type)) != std::string::npos, line);
+      CHECK_MESSAGE(page.find(line.substr(line.find(" | ", type + 3))) != std::string::npos, line);
+    }
+    CHECK(keys > 40);
+  }
+}
+
+TEST_CASE(
     "docs/recipes.md lists every key with the type, default and meaning that the program has") {
   TempDir dir;
   const std::string recipe = write_recipe(dir.path()).string();

@@ -106,6 +106,66 @@ TEST_CASE("recipes/fashion-mnist.toml: check accepts it for packed idx files, wh
   CHECK_MESSAGE(small.status.ok(), small.output);
 }
 
+TEST_CASE("recipes/fashion-vae.toml: check accepts it, two steps train, and eval says what it is") {
+  const TempDir dir;
+  pack(dir);
+  const std::string recipe = MM_TEST_DATA "/../recipes/fashion-vae.toml";
+  const std::string data = "stage.0.data=" + (dir / "data").string();
+  const Ended whole = mmtrain(dir, {"check", recipe, "--set", data});
+  CHECK_MESSAGE(whole.output.find(": good; ") != std::string::npos, whole.output);
+  const std::string run = (dir / "run").string();
+  const Ended trained =
+      mmtrain(dir, {"run", recipe, "--run", run, "--set", data, "--set",
+                    "model.autoencoder.channels=[8, 8]", "--set", "model.autoencoder.groups=4",
+                    "--set", "stage.0.steps=2", "--set", "stage.0.batch_pixels=3136"});
+  CHECK_MESSAGE(trained.status.ok(), trained.output);
+  check_usage_error(dir, {"eval", "--from", run, "--data", (dir / "data").string()},
+                    "a run of family vae, which answers no questions");
+}
+
+TEST_CASE("a run on latents: grids while it trains, sample and eval through its VAE") {
+  const TempDir dir;
+  pack(dir);
+  const std::string vae = MM_TEST_DATA "/oracles/vae", run = (dir / "run").string();
+  std::vector<std::string> words = recipe_words(dir, "run");
+  words.insert(words.end(),
+               {"--run", run, "--set", "model.vae=" + vae, "--set", "sample.every_steps=2", "--set",
+                "sample.labels=[\"Bag\", \"1\"]", "--set", "sample.columns=2", "--set",
+                "sample.rows=1", "--set", "sample.steps=2"});
+  const Ended trained = mmtrain(dir, words);
+  REQUIRE_MESSAGE(trained.status.ok(), trained.output);
+  CHECK(picture(dir / "run/samples/step-000002.png").width == 2 * 30 + 2);
+
+  const Ended drawn = mmtrain(dir, {"sample", "--from", run, "--label", "Bag", "--steps", "2"});
+  CHECK_MESSAGE(drawn.status.ok(), drawn.output);
+  CHECK(picture(dir / "run/sample.png").width == 28 + 4);
+  const Ended other = mmtrain(
+      dir, {"sample", "--from", run, "--label", "Bag", "--vae", MM_TEST_DATA "/oracles/vae_seed5"});
+  CHECK(other.status.code == 65);
+  CHECK_MESSAGE(
+      other.output.find("--vae: the run was trained on the output of") != std::string::npos,
+      other.output);
+
+  const std::string data = (dir / "data").string(), latents = (dir / "latents").string();
+  Child encode =
+      Child::spawn({.command = {MM_BIN_DIR "/mmshard", "encode", data, latents, "--vae", vae},
+                    .environment = {},
+                    .output = dir / "encoded"});
+  REQUIRE(encode.wait_for(60).value().ok());
+  const auto mean_of = [&](std::vector<std::string> more) {
+    std::vector<std::string> line{"eval", "--from", run, "--data", data, "--json"};
+    line.insert(line.end(), more.begin(), more.end());
+    const Ended ended = mmtrain(dir, line);
+    REQUIRE_MESSAGE(ended.status.ok(), ended.output);
+    return parse_json(ended.output, "stdout")
+        .at("tasks")
+        .at("validation_loss")
+        .at("mean")
+        .get<double>();
+  };
+  CHECK(mean_of({}) == doctest::Approx(mean_of({"--encoded", latents})).epsilon(1e-4));
+}
+
 TEST_CASE(
     "mmtrain sample --label: names and numbers, a PNG of the grid's size, JSON that says so") {
   const TempDir dir;

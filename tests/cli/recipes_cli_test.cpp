@@ -88,6 +88,70 @@ void write_model(const fs::path& model, const fs::path& set) {
   write_file_atomic(model / "config.json", config.dump());
 }
 
+// Stand-ins of the published models around a diffusion transformer: config.json in full size, no
+// weights, which `check` does not read.
+
+void write_config(const fs::path& directory, const Json& config) {
+  fs::create_directories(directory);
+  write_file_atomic(directory / "config.json", config.dump());
+}
+
+Json vae_config(int64_t latents) {
+  Json config{{"_class_name", "AutoencoderKL"},
+              {"block_out_channels", {128, 256, 512, 512}},
+              {"latent_channels", latents},
+              {"layers_per_block", 2}};
+  for (int i = 0; i < 4; ++i) {
+    config["down_block_types"].push_back("DownEncoderBlock2D");
+    config["up_block_types"].push_back("UpDecoderBlock2D");
+  }
+  return config;
+}
+
+Json clip_config(int64_t hidden, int64_t layers, int64_t heads) {
+  return {{"model_type", "clip_text_model"},
+          {"architectures", {"CLIPTextModelWithProjection"}},
+          {"vocab_size", 49408},
+          {"hidden_size", hidden},
+          {"intermediate_size", 4 * hidden},
+          {"num_hidden_layers", layers},
+          {"num_attention_heads", heads},
+          {"projection_dim", hidden},
+          {"max_position_embeddings", 77}};
+}
+
+Json t5_xxl_config() {
+  return {{"model_type", "t5"}, {"vocab_size", 32128},
+          {"d_model", 4096},    {"d_kv", 64},
+          {"d_ff", 10240},      {"num_heads", 64},
+          {"num_layers", 24},   {"feed_forward_proj", "gated-gelu"}};
+}
+
+void write_encoders(const fs::path& models) {
+  write_config(models / "sd-vae-ft-ema", vae_config(4));
+  write_config(models / "t5-v1_1-xxl", t5_xxl_config());
+  write_config(models / "sd3/vae", vae_config(16));
+  write_config(models / "sd3/text_encoder", clip_config(768, 12, 12));
+  write_config(models / "sd3/text_encoder_2", clip_config(1280, 32, 20));
+  write_config(models / "sd3/text_encoder_3", t5_xxl_config());
+}
+
+/// Two pictures with captions, in folders named by two of 1,000 classes.
+void write_pictures(const fs::path& dir, const std::string& source, const std::string& root) {
+  const fs::path picture = fs::path(MM_TEST_DATA) / "field/rgba.png";
+  std::string names;
+  for (int i = 0; i < 1000; ++i) names += fmt::format("class{}\n", i);
+  for (const char* name : {"class3", "class7"}) {
+    const fs::path folder = root.empty() ? dir / source / name : dir / root;
+    fs::create_directories(folder);
+    fs::copy_file(picture, folder / fmt::format("{}.png", name));
+  }
+  if (root.empty()) return write_file_atomic((dir / source).parent_path() / "classes.txt", names);
+  write_file_atomic(dir / source,
+                    "{\"image\": \"class3.png\", \"text\": \"a red heart\"}\n"
+                    "{\"image\": \"class7.png\", \"text\": \"a blue ball\"}\n");
+}
+
 /// The words of the first indented command in a recipe's head.
 std::vector<std::string> pack_command(const std::string& text) {
   std::string block;
@@ -134,6 +198,45 @@ TEST_CASE("recipes/: what each published recipe's head says packs its data, and 
         pack_and_check(dir.path(), fs::path("recipes") / name, read_file(entry.path()));
     CHECK_MESSAGE(checked.code == 0, checked.err);
     CHECK(checked.out.find(": good; ") != std::string::npos);
+  }
+}
+
+TEST_CASE(
+    "recipes/: published diffusion recipes pack their data as their heads say, check accepts them, "
+    "and the models have the published sizes") {
+  struct Case {
+    const char* name;
+    double millions;  ///< of parameters, as published
+    double tolerance;
+  };
+  for (const Case& c : {Case{"dit-xl-2.toml", 675, 1}, Case{"pixart-alpha.toml", 611, 1},
+                        Case{"sd3-medium.toml", 2085, 2}}) {
+    CAPTURE(c.name);
+    const TempDir dir;
+    fs::create_directories(dir.path() / "recipes");
+    const fs::path recipe = fs::path(MM_TEST_DATA) / "../recipes" / c.name;
+    fs::copy_file(recipe, dir.path() / "recipes" / c.name);
+    write_encoders(dir.path() / "models");
+    const std::vector<std::string> words = pack_command(read_file(recipe));
+    std::vector<std::string> strays;
+    const auto flags = run::parse_flags(words, 1, strays);
+    write_pictures(dir.path(), words[2], value_of(flags, "image_root"));
+    if (const std::string tokenizer = value_of(flags, "tokenizer"); !tokenizer.empty()) {
+      fs::create_directories((dir.path() / tokenizer).parent_path());
+      fs::copy_file(fs::path(MM_TEST_DATA) / (tokenizer.ends_with(".json")
+                                                  ? "text/fixtures/toy_words.json"
+                                                  : "oracles/tokenizers/sp_t5/spiece.model"),
+                    dir.path() / tokenizer);
+    }
+    std::string line;
+    for (const std::string& word : words) line += run::shell_quoted(word) + " ";
+    const Output packed = shell(dir.path(), line + "--quiet");
+    REQUIRE_MESSAGE(packed.code == 0, packed.err);
+    const Output checked =
+        shell(dir.path(), fmt::format("mmtrain check recipes/{} --json", c.name));
+    REQUIRE_MESSAGE(checked.code == 0, checked.err);
+    const double millions = parse_json(checked.out, "stdout").at("parameters").get<double>() / 1e6;
+    CHECK(std::abs(millions - c.millions) < c.tolerance);
   }
 }
 

@@ -254,7 +254,8 @@ TEST_CASE(
   TempDir dir;
   tiny_diffusion_recipe(dir.path());
   const std::filesystem::path vae = std::filesystem::path(MM_TEST_DATA) / "oracles/vae";
-  encode_dataset({.dataset = dir / "pictures", .vae = vae, .output = dir / "latents"});
+  encode_dataset(
+      {.dataset = dir / "pictures", .encoders = {.vae = vae}, .output = dir / "latents"});
   const auto config = [&](const std::string& extra) {
     return std::vector<std::string>{"stage.0.encoded=" + (dir / "latents").string(),
                                     "model.transformer.patch=1", extra};
@@ -264,7 +265,7 @@ TEST_CASE(
   CHECK(one.weights.contains("pos_embed.proj.weight"));
   CHECK(one.weights.at("pos_embed.proj.weight").size(1) == 4);
   CHECK(weight_difference(one, run_threads(recipe, dir / "two", 2)) < 1e-9);
-  CHECK_THROWS_WITH_AS(open_and_draw(dir / "one"), doctest::Contains("draws latents"),
+  CHECK_THROWS_WITH_AS(open_and_draw(dir / "one"), doctest::Contains("draws latents or reads embeddings"),
                        mm::UsageError);
   std::filesystem::copy(vae, dir / "vae");
   std::filesystem::permissions(dir / "vae/config.json", std::filesystem::perms::owner_all);

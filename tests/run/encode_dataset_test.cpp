@@ -11,7 +11,7 @@
 #include "lib/run/encoded_set.h"
 #include "tests/data/tiny_dataset.h"
 #include "tests/data/toy_source.h"
-#include "tests/model/stored_tensors.h"
+#include "tests/run/tiny_encoders.h"
 
 using namespace mm::run;
 using mm::data::Dataset;
@@ -37,25 +37,8 @@ fs::path pack(const TempDir& dir, uint32_t rows = kRows) {
 /// A random BERT of width 16 for the set's tokenizer.
 fs::path text_encoder(const TempDir& dir, const fs::path& set) {
   const auto manifest = mm::data::read_manifest(set);
-  const mm::Json config = {{"model_type", "bert"},
-                           {"vocab_size", manifest.tokenizer.vocab_size},
-                           {"hidden_size", 16},
-                           {"intermediate_size", 24},
-                           {"num_hidden_layers", 2},
-                           {"num_attention_heads", 2},
-                           {"max_position_embeddings", 64}};
-  const fs::path out = dir / "bert";
-  fs::create_directories(out);
-  mm::write_file_atomic(out / "config.json", config.dump());
-  mm::model::Model model;
-  declare_text_encoder(model, config, "config.json", "");
-  const auto params = mm::model::SimpleParams::random(model, 3, at::kFloat);
-  std::vector<mm::model::test::StoredTensor> stored;
-  for (size_t i = 0; i < model.params.size(); ++i)
-    stored.push_back({model.params[i].name, params.get(static_cast<int>(i)).detach()});
-  mm::model::test::write_stored(out / "model.safetensors", stored);
-  fs::copy_file(set / manifest.tokenizer.file.file, out / "tokenizer.model");
-  return out;
+  return test::write_encoder(dir / "bert", test::tiny_bert_config(),
+                             set / manifest.tokenizer.file.file, 3);
 }
 
 double distance(const at::Tensor& a, const at::Tensor& b) {
@@ -67,8 +50,10 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
 TEST_CASE("C52: encode: latents from the set equal those made of its pictures, scaled once") {
   const TempDir dir;
   const fs::path set = pack(dir), text = text_encoder(dir, set);
-  const EncodeResult done = encode_dataset(
-      {.dataset = set, .vae = kVae, .text_encoder = text, .output = dir / "enc", .threads = 2});
+  const EncodeResult done = encode_dataset({.dataset = set,
+                                            .encoders = {.vae = kVae, .text = {text}},
+                                            .output = dir / "enc",
+                                            .threads = 2});
   CHECK(done.complete);
   CHECK(done.made == 2);
   const auto dataset = Dataset::open(set);
@@ -103,7 +88,7 @@ TEST_CASE("encode: equal bytes for any number of ranks and threads, and after a 
   const fs::path set = pack(dir);
   const auto encode = [&](const char* out, int rank, int world, int threads) {
     return encode_dataset({.dataset = set,
-                           .vae = kVae,
+                           .encoders = {.vae = kVae},
                            .output = dir / out,
                            .dtype = "bf16",
                            .rank = rank,
@@ -128,7 +113,8 @@ TEST_CASE("encode: another model, set, tokenizer or setting is refused by name")
   const TempDir dir;
   const fs::path set = pack(dir, 20);
   const auto encode = [&](const fs::path& out, const std::string& dtype) {
-    return encode_dataset({.dataset = set, .vae = kVae, .output = out, .dtype = dtype});
+    return encode_dataset(
+        {.dataset = set, .encoders = {.vae = kVae}, .output = out, .dtype = dtype});
   };
   encode(dir / "enc", "fp16");
   CHECK_THROWS_WITH_AS(encode(dir / "enc", "fp32"), doctest::Contains("other settings"),
@@ -146,15 +132,17 @@ TEST_CASE("encode: another model, set, tokenizer or setting is refused by name")
   CHECK_THROWS_WITH_AS(EncodedSet::open(dir / "enc", *another),
                        doctest::Contains("made of another data set"), mm::DataError);
   const fs::path text = text_encoder(dir, set);
-  mm::write_file_atomic(text / "tokenizer.model", "x");
-  CHECK_THROWS_WITH_AS(encode_dataset({.dataset = set, .text_encoder = text, .output = dir / "t"}),
-                       doctest::Contains("none of its tokenizer files"), mm::DataError);
+  mm::write_file_atomic(text / "tokenizer.json", "x");
+  CHECK_THROWS_WITH_AS(
+      encode_dataset({.dataset = set, .encoders = {.text = {text}}, .output = dir / "t"}),
+      doctest::Contains("none of its tokenizer files"), mm::DataError);
 }
 
 TEST_CASE("encoded set: a cut unit and a manifest that says otherwise are refused") {
   const TempDir dir;
   const fs::path set = pack(dir, 20);
-  encode_dataset({.dataset = set, .vae = kVae, .output = dir / "enc", .mean_only = true});
+  encode_dataset(
+      {.dataset = set, .encoders = {.vae = kVae}, .output = dir / "enc", .mean_only = true});
   const auto dataset = Dataset::open(set);
   const mm::Json good = mm::read_json_file(dir / "enc/manifest.json");
   const auto refused = [&](const char* key, const mm::Json& value, const char* part) {

@@ -27,3 +27,30 @@ TEST_CASE("EvalResult: the table says right or wrong, and how many rows it left 
   CHECK(table.find("... and 1 more") != std::string::npos);
   CHECK(table.find("50.0 %") != std::string::npos);
 }
+
+TEST_CASE("eval result: keeps another kind of evaluation of the same checkpoint, no older one") {
+  EvalResult judged{.data = "names", .step = 7, .rows = {{"drawn", {}}}};
+  judged.pictures.push_back({"key", {}, "", ""});
+  judged.tasks["frechet"] = {{"drawn", 2.0}};
+  EvalResult measured{.data = "pictures", .step = 7};
+  measured.tasks["validation_loss"] = {{"mean", 0.5}};
+  EvalResult both = measured;
+  both.keep(judged);
+  CHECK(both.data == "names");
+  CHECK(both.rows.size() == 1);
+  CHECK(both.pictures.size() == 1);
+  CHECK(both.tasks.size() == 2);
+  EvalResult again = judged;
+  again.keep(measured);
+  CHECK(again.data == "names");
+  CHECK(again.tasks.size() == 2);
+  EvalResult newer = measured;
+  newer.step = 8;
+  newer.keep(judged);
+  CHECK(newer.rows.empty());
+  CHECK(newer.tasks.size() == 1);
+  EvalResult replaced{.data = "pictures", .step = 7};
+  replaced.tasks["validation_loss"] = {{"mean", 0.25}};
+  replaced.keep(both);
+  CHECK(replaced.tasks["validation_loss"]["mean"] == 0.25);
+}

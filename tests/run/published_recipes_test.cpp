@@ -94,6 +94,55 @@ TEST_CASE(
   }
 }
 
+namespace {
+
+/// What papers and scripts of diffusion transformers say; see the recipes' heads.
+struct PublishedDiffusion {
+  const char* file;
+  int64_t hidden, layers, heads, batch, steps, warmup;
+  double rate, decay, eps, clip;
+};
+const PublishedDiffusion kDiffusion[] = {
+    {"dit-xl-2.toml", 1152, 28, 16, 256, 7'000'000, 0, 1e-4, 0, 1e-8, 0},
+    {"pixart-alpha.toml", 1152, 28, 16, 176 * 64, 150'000, 1000, 2e-5, 0.03, 1e-10, 0.01},
+    {"sd3-medium.toml", 1536, 24, 24, 4096, 500'000, 1000, 1e-4, 0, 1e-8, 1},
+};
+
+}  // namespace
+
+TEST_CASE("recipes/: published diffusion runs have their published numbers") {
+  for (const PublishedDiffusion& p : kDiffusion) {
+    CAPTURE(p.file);
+    const Recipe recipe = read(recipes_folder() / p.file);
+    REQUIRE(recipe.stages.size() == 1);
+    const StageRecipe& s = recipe.stages[0];
+    constexpr int64_t kPixels = 256 * 256;
+    CHECK(s.batch_pixels % kPixels == 0);
+    CHECK(s.batch_pixels / kPixels * s.packs_per_step == p.batch);
+    CHECK(s.steps == p.steps);
+    CHECK(s.schedule.kind == "constant");
+    CHECK(s.schedule.warmup_steps == p.warmup);
+    CHECK(s.lr == std::map<std::string, double>{{"transformer", p.rate}});
+    CHECK(s.weight_decay == p.decay);
+    CHECK(s.beta1 == 0.9);
+    CHECK(s.beta2 == 0.999);
+    CHECK(s.eps == p.eps);
+    CHECK(s.clip_norm == p.clip);
+    CHECK(recipe.model.transformer.hidden == p.hidden);
+    CHECK(recipe.model.transformer.layers == p.layers);
+    CHECK(recipe.model.transformer.heads == p.heads);
+    CHECK(recipe.model.transformer.patch == 2);
+    CHECK(recipe.model.transformer.time_divisor == 128);
+    CHECK(recipe.ema.decay == 0.9999);
+    CHECK(recipe.diffusion.label_drop == 0.1);
+    const bool flow = std::string_view(p.file) == "sd3-medium.toml";
+    CHECK(recipe.diffusion.predict == (flow ? "flow" : "epsilon"));
+    CHECK(recipe.diffusion.learned_sigma == !flow);
+    CHECK(recipe.model.text_models.size() == (flow ? 3 : recipe.model.family == "pixart" ? 1 : 0));
+    CHECK(!recipe.model.vae.empty());
+  }
+}
+
 TEST_CASE("recipes/: each file reads without complaint, and each stage trains something") {
   size_t recipes = 0;
   for (const auto& entry : fs::directory_iterator(recipes_folder())) {

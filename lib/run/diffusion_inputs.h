@@ -1,0 +1,57 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "lib/data/dataset_manifest.h"
+#include "lib/run/diffusion_setup.h"
+#include "lib/run/encoded_set.h"
+#include "lib/run/frozen_encoders.h"
+#include "lib/run/recipe.h"
+
+namespace mm::run {
+
+/// Where a diffusion run's pictures and captions come from, stage by stage: pixels and ids as they
+/// were packed, what mmshard encode stored, or frozen encoders on the way. Const members may be
+/// called from any thread.
+class DiffusionInputs {
+ public:
+  /// Opens the stages' encoded sets; of the encoders only config.json is read. Throws as
+  /// EncodedSet::open does; DataError where a stage's set is of other models than the recipe's or
+  /// than another stage's; UsageError where pixels are augmented whose latents are stored.
+  DiffusionInputs(const Recipe& recipe, const std::vector<data::DatasetManifest>& sets);
+  ~DiffusionInputs();
+
+  /// What all stages have.
+  const StoredInputs& shape() const { return shape_; }
+  /// Null where the stage has none.
+  const EncodedSet* stored(size_t stage) const { return stored_.at(stage).get(); }
+  /// What encodes for this stage on the way; null where all is stored, pixels and ids. Loads the
+  /// models at the first call; throws as load_encoders does.
+  const Encoders* online(size_t stage) const;
+  /// All of the recipe's models, loaded, for drawing; null where there is none.
+  std::shared_ptr<const Encoders> all() const;
+  /// Numbers of the weights that online() loads.
+  double online_elements() const;
+  /// Hashes of what latents and embeddings are of. Reads the models' files.
+  EncoderRecord record() const;
+  /// The tokenizer file of captions.
+  const std::filesystem::path& tokenizer() const { return tokenizer_; }
+
+ private:
+  struct Lazy;
+  bool latents_stored(size_t stage) const;
+  bool text_stored(size_t stage) const;
+  void open_stored(const Recipe& recipe);
+  void check_stages_agree(const Recipe& recipe) const;
+  void find_shape();
+
+  EncoderPaths paths_;
+  std::filesystem::path tokenizer_;
+  at::ScalarType dtype_;
+  std::vector<std::unique_ptr<EncodedSet>> stored_;
+  StoredInputs shape_;
+  double vae_elements_ = 0, text_elements_ = 0;
+  std::unique_ptr<Lazy> lazy_;
+};
+
+}  // namespace mm::run

@@ -1,0 +1,117 @@
+#include "lib/base/error.h"
+#include "lib/run/recipe_tables.h"
+
+// Keys around a diffusion transformer: frozen encoders, autoencoders to be trained, grids.
+namespace mm::run::detail {
+
+void read_frozen_encoders(ConfigTable t, ModelRecipe& model) {
+  if (const auto vae = t.find_path(
+          "vae", {.must_exist = true,
+                  .doc = "diffusion: directory of a frozen autoencoder whose latents are drawn: it "
+                         "encodes pictures on the way, and stages whose latents are stored must "
+                         "have its"}))
+    model.vae = *vae;
+  for (const char* key : {"text_model", "text_model_2", "text_model_3"}) {
+    const auto text = t.find_path(
+        key, {.must_exist = true,
+              .doc = "diffusion: directory of a frozen text encoder (CLIP, T5, BERT) with its "
+                     "tokenizer: it encodes captions on the way, and stages whose embeddings are "
+                     "stored must have its; several, CLIP before T5, are joined as SD3 does"});
+    if (text) model.text_models.push_back(*text);
+  }
+  if (model.text_models.empty()) return;
+  model.text_padding =
+      t.get_int("text_padding",
+                {.def = model.text_models.size() > 1 ? 77 : 0,
+                 .min = 0,
+                 .max = 4096,
+                 .doc = "diffusion: T5's and BERT's captions are filled up or cut to so many "
+                        "tokens, and the filling is read like text (SD3: 77 or 256; 77 by "
+                        "default where several text models are joined); 0: their own length"});
+}
+
+SampleRecipe read_sample(ConfigTable t) {
+  SampleRecipe s;
+  s.every_steps = t.get_int(
+      "every_steps",
+      {.def = 0,
+       .min = 0,
+       .max = int64_t{1} << 40,
+       .doc = "diffusion: steps between grids of pictures, drawn by rank 0 with the average of the "
+              "weights where there is one: RUN/samples/step-N.png, and in TensorBoard; 0: none"});
+  s.prompts = t.get_string_list(
+      "prompts", {.def = std::vector<std::string>{}, .doc = "captions of the grid, in turn"});
+  s.labels = t.get_string_list("labels", {.def = std::vector<std::string>{},
+                                          .doc = "classes of the grid by name or number, in turn"});
+  if (!s.prompts.empty() && !s.labels.empty())
+    t.fail("labels", "a model has captions or classes; give prompts or labels");
+  s.columns =
+      t.get_int("columns", {.def = s.columns, .min = 1, .max = 64, .doc = "pictures of a row"});
+  s.rows = t.get_int(
+      "rows",
+      {.def = s.rows,
+       .min = 1,
+       .max = 64,
+       .doc = "rows of the grid; a row must be drawn within comm.timeout_s, since the other "
+              "ranks wait for it"});
+  s.sampler = t.get_enum("sampler", {.words = {"auto", "ddim", "dpm", "euler"},
+                                     .def = s.sampler,
+                                     .doc = "auto: euler for flows, else ddim"});
+  s.steps =
+      t.get_int("steps", {.def = 0,
+                          .min = 0,
+                          .max = 10000,
+                          .doc = "model evaluations of a picture, 0: 25 of dpm, 50 of the others"});
+  s.guidance = t.get_double(
+      "guidance",
+      {.def = s.guidance, .min = 0, .max = 100, .doc = "classifier-free guidance, 1: none"});
+  s.seed = static_cast<uint64_t>(
+      t.get_int("seed", {.def = 0, .min = 0, .doc = "of the noise: the same in every grid"}));
+  return s;
+}
+
+ModelRecipe::Autoencoder read_autoencoder(ConfigTable t) {
+  ModelRecipe::Autoencoder a;
+  a.channels = t.get_int_list(
+      "channels", {.def = a.channels,
+                   .min = 1,
+                   .max = 65536,
+                   .min_count = 1,
+                   .max_count = 8,
+                   .doc = "vae: widths of the resolutions, the picture's own first; each but the "
+                          "last halves the sides"});
+  a.latent_channels = t.get_int(
+      "latent_channels",
+      {.def = a.latent_channels, .min = 1, .max = 1024, .doc = "vae: channels of the latents"});
+  a.layers = t.get_int(
+      "layers", {.def = a.layers, .min = 1, .max = 64, .doc = "vae: ResNets of a resolution"});
+  a.groups = t.get_int(
+      "groups",
+      {.def = a.groups, .min = 1, .max = 4096, .doc = "vae: groups of the norms; divide widths"});
+  a.scaling_factor = t.get_double(
+      "scaling_factor",
+      {.def = a.scaling_factor,
+       .min = 1e-6,
+       .max = 1e6,
+       .doc = "vae: what a diffusion model's latents are multiplied by; 1 / their deviation"});
+  for (const int64_t width : a.channels) {
+    if (width % a.groups != 0)
+      t.fail("groups", fmt::format("{} groups do not divide a width of {}", a.groups, width));
+  }
+  return a;
+}
+
+ReconstructionRecipe read_reconstruction(ConfigTable t) {
+  ReconstructionRecipe r;
+  r.error = t.get_enum(
+      "error",
+      {.words = {"absolute", "squared"}, .def = r.error, .doc = "vae: of a number of the picture"});
+  r.kl_weight =
+      t.get_double("kl_weight", {.def = r.kl_weight,
+                                 .min = 0,
+                                 .max = 1e3,
+                                 .doc = "vae: of the latents' divergence from a standard normal"});
+  return r;
+}
+
+}  // namespace mm::run::detail

@@ -1,0 +1,105 @@
+#include "lib/run/grid_drawing.h"
+
+#include <doctest/doctest.h>
+
+#include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "lib/image/decode.h"
+#include "lib/image/encode.h"
+#include "tests/run/tiny_diffusion.h"
+#include "tests/run/tiny_encoders.h"
+
+using namespace mm::run;
+using namespace mm::run::test;
+using mm::data::test::TempDir;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> with_grids(std::vector<std::string> set) {
+  set.insert(set.end(), {"sample.every_steps=3", "sample.prompts=[\"cat\", \"red dog\"]",
+                         "sample.columns=2", "sample.rows=2", "sample.steps=2"});
+  return set;
+}
+
+std::vector<fs::path> files_of(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string events(const fs::path& run) {
+  std::string all;
+  for (const fs::path& file : files_of(run / "tb")) all += mm::read_file(file);
+  return all;
+}
+
+mm::image::Image picture(const fs::path& file) {
+  const std::string bytes = mm::read_file(file);
+  return mm::image::decode({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()})
+      .value()
+      .image;
+}
+
+}  // namespace
+
+TEST_CASE("grids on a schedule: training is the same to the bit, pictures on any ranks, resumed") {
+  TempDir dir;
+  const Outcome plain = run_threads(tiny_diffusion_recipe(dir.path()), dir / "plain", 2);
+  const Recipe recipe = tiny_diffusion_recipe(dir.path(), with_grids({}));
+  const Outcome drawn = run_threads(recipe, dir / "drawn", 2);
+  CHECK(same_bits(plain, drawn));
+  for (size_t i = 0; i < plain.records.size(); ++i)
+    CHECK(plain.records[i].loss == drawn.records[i].loss);
+  const std::vector<fs::path> files = files_of(dir / "drawn/samples");
+  REQUIRE(files.size() == 2);
+  CHECK(files[0].filename() == "step-000003.png");
+  CHECK(files[1].filename() == "step-000006.png");
+  CHECK(picture(files[1]).width == 2 * 10 + 2);
+  CHECK(mm::read_file(files[0]) != mm::read_file(files[1]));
+  const std::string tensorboard = events(dir / "drawn");
+  for (const fs::path& file : files)
+    CHECK(tensorboard.find(mm::read_file(file)) != std::string::npos);
+  CHECK(tensorboard.find("samples/grid") != std::string::npos);
+  CHECK(!fs::exists(dir / "plain/samples"));
+
+  run_threads(recipe, dir / "resumed", 2, {.stop_after = 4});
+  run_threads(recipe, dir / "resumed", 2);
+  for (const fs::path& file : files)
+    CHECK(mm::read_file(dir / "resumed/samples" / file.filename()) == mm::read_file(file));
+}
+
+TEST_CASE("grids on a schedule: the grid of the last step is what sample draws of the checkpoint") {
+  TempDir dir;
+  const Recipe recipe =
+      tiny_diffusion_recipe(dir.path(), with_grids({"precision.compute=fp32", "stage.0.steps=3"}));
+  run_threads(recipe, dir / "run", 1);
+  const TrainedDiffusion trained = open_trained_diffusion(dir / "run");
+  DrawOptions options = usual_drawing(trained);
+  set_sampler(options, "auto", 2);
+  options.guidance.scale = 4;
+  options.batch = 2;
+  const Condition cat = caption_condition(trained, "cat"),
+                  dog = caption_condition(trained, "red dog");
+  const auto pictures = draw_pictures(trained, *trained.params, {cat, dog, cat, dog}, options);
+  CHECK(mm::image::encode_png(picture_grid(pictures, 2)) ==
+        mm::read_file(dir / "run/samples/step-000003.png"));
+}
+
+TEST_CASE(
+    "grids on a schedule: of latents through the recipe's VAE; wrong conditions are refused") {
+  TempDir dir;
+  const Recipe recipe = tiny_diffusion_recipe(
+      dir.path(), with_grids({"model.vae=" + tiny_vae().string(), "model.transformer.patch=1",
+                              "stage.0.steps=3"}));
+  run_threads(recipe, dir / "run", 2);
+  CHECK(picture(dir / "run/samples/step-000003.png").width == 2 * 10 + 2);
+  const auto refused = [&](const std::vector<std::string>& set, const char* why) {
+    CHECK_THROWS_WITH_AS(run_threads(tiny_diffusion_recipe(dir.path(), set), dir / "refused", 1),
+                         doctest::Contains(why), mm::Error);
+  };
+  refused({"sample.every_steps=3", "sample.labels=[\"cat\"]"}, "draws by caption; give --prompt");
+  refused(with_grids({"sample.labels=[\"cat\"]"}), "give prompts or labels");
+  refused({"sample.every_steps=-1"}, "out of range");
+}
