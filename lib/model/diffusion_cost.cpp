@@ -16,9 +16,9 @@ Counts counts_of(const DiffusionConfig& c, const Sizes& sizes) {
           static_cast<double>(sizes.tokens)};
 }
 
-// Numbers a token that a layer with self attention and MLP keeps: two norms and their modulated
-// values, q, k, v, the mix and its projection, the sum, 4h before and after GELU, the MLP's output.
-constexpr double kKeptWidths = 19;
+// Numbers a token that a layer with self attention and MLP keeps: what both norms take and give, q,
+// k, v, the mix and its projection, 4h before and after GELU, the MLP's output.
+constexpr double kKeptWidths = 18;
 
 }  // namespace
 
