@@ -97,8 +97,9 @@ struct StageRun::Batches final : step::BatchSource {
 
  private:
   model::Batch batch_of(const data::LoaderStep& step, int micro_batch) const {
-    model::Batch batch = in.family.to_batch(step.micro_batches.at(static_cast<size_t>(micro_batch)),
-                                            {in.params.precision(), in.index, step.plan.position.epoch});
+    model::Batch batch =
+        in.family.to_batch(step.micro_batches.at(static_cast<size_t>(micro_batch)),
+                           {in.params.precision(), in.index, step.plan.position.epoch});
     batch.target_weights =
         weights.of_micro_batch(step, in.comm.rank, micro_batch, in.params.precision().master);
     return batch;
