@@ -13,6 +13,7 @@ namespace mm {
 namespace {
 
 constexpr size_t kMaxLineBytes = 4000;
+constexpr std::string_view kForeignPrefix = "filesystem error: ";
 
 int complain(std::string_view tool, const char* kind, const char* what, ExitCode code) {
   std::fflush(stdout);
@@ -29,8 +30,9 @@ int run_cli(std::string_view tool, const std::function<int()>& body) noexcept {
     const bool ours = error.exit_code() == ExitCode::kInternal;
     return complain(tool, ours ? "internal error" : "error", error.what(), error.exit_code());
   } catch (const std::filesystem::filesystem_error& error) {
-    const std::string what = fmt::format("{}: {}", error.path1().string(), error.code().message());
-    return complain(tool, "error", what.c_str(), ExitCode::kStorage);
+    std::string_view what = error.what();  // names what was tried, and the paths
+    if (what.starts_with(kForeignPrefix)) what.remove_prefix(kForeignPrefix.size());
+    return complain(tool, "error", what.data(), ExitCode::kStorage);
   } catch (const std::bad_alloc&) {
     return complain(tool, "error", "out of memory", ExitCode::kInternal);
   } catch (const std::exception& error) {

@@ -87,7 +87,7 @@ void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, dou
   if (bad > kNamed) names += fmt::format("; and {} more", bad - kNamed);
   throw DataError(
       "{} of {} samples are bad ({:.3g} %), the limit is {:.3g} %: {}; mend them or raise "
-      "--bad-limit:{}",
+      "--bad-limit{}",
       bad, samples + bad, 100.0 * static_cast<double>(bad) / static_cast<double>(samples + bad),
       100 * limit, describe_kinds(count_kinds(entries, false)), names);
 }

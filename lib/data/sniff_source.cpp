@@ -106,6 +106,12 @@ SourceKind sniff_source(const std::filesystem::path& path) {
     return SourceKind::kWebdataset;
   // Four bytes that no text begins with: no name, bytes, three dimensions.
   if (head.starts_with(std::string_view("\0\0\x08\x03", 4))) return SourceKind::kIdx;
+  if (!source_kind_of_name(file.filename().string()) && head.find('\0') != std::string::npos) {
+    throw DataError(
+        "{}: bytes that are no text, and no tar, Parquet or idx file; `mmshard pack --help` lists "
+        "what is read",
+        file.string());
+  }
   return kind_of_text(head, file);
 }
 

@@ -110,7 +110,11 @@ inline void fuzz_source(const TempDir& dir, const std::string& name, SourceKind 
       file.write(bytes);
     }
     read_hostile({.kind = kind, .path = path}, bytes.size() + 100);
-    sniff_source(path);
+    try {
+      sniff_source(path);
+    } catch (const mm::DataError& error) {
+      REQUIRE(std::string(error.what()).find("bytes that are no text") != std::string::npos);
+    }
   }
 }
 

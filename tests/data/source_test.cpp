@@ -131,6 +131,9 @@ TEST_CASE("source: its kind is seen from the path and the first character") {
   CHECK(sniff("meta1", "{\"a\": {\"annotation\": \"x.jsonl\"}}") == SourceKind::kInternvlMeta);
   CHECK(sniff("one", "{\"text\": \"a\"}\n") == SourceKind::kJsonl);
   CHECK(sniff("broken", "{\"text\": \"a\n") == SourceKind::kJsonl);
+  CHECK_THROWS_WITH_AS(sniff("p.jpg", std::string_view("\xFF\xD8\xFF\xE0\0\x10", 6)),
+                       doctest::Contains("bytes that are no text"), mm::DataError);
+  CHECK(sniff("p.jsonl", std::string_view("{\0}", 3)) == SourceKind::kJsonl);
   CHECK(sniff("c", "\xEF\xBB\xBFimage,TEXT\r\n") == SourceKind::kCsv);
   CHECK(sniff("t", "file_name\tcaption\n") == SourceKind::kTsv);
   CHECK(sniff("p", "PAR1....") == SourceKind::kParquet);
