@@ -44,7 +44,8 @@ std::optional<SourceKind> source_kind_from_name(std::string_view name);
 /// like .tar.gz; '[' an array; '{' InternVL's meta file if every value of the object has an
 /// `annotation`, else JSONL; a header line with a known column CSV or TSV (without one the name
 /// .csv or .tsv); the zeros of an idx file; `.toml` a mixture. Of a pattern, the first file counts.
-/// Throws IoError, DataError for damaged compressed files.
+/// Throws IoError, DataError for damaged compressed files and for bytes that are no text under a
+/// name that tells no kind.
 SourceKind sniff_source(const std::filesystem::path& path);
 
 /// How much of a caption file is the caption.

@@ -50,12 +50,12 @@ std::string noise(size_t size) {
 
 TEST_CASE("unpacked file: gzip, Zstandard, xz and bzip2 are read as their text, cut ones refused") {
   const TempDir dir;
-  const std::string text = "\xEF\xBB\xBF!\n" + noise(3'000'000) + "\r\nlast";
+  const std::string text = "\xEF\xBB\xBF!\n" + noise(1'200'000) + "\r\nlast";
   for (const AddFilter filter : {&archive_write_add_filter_gzip, &archive_write_add_filter_zstd,
                                  &archive_write_add_filter_xz, &archive_write_add_filter_bzip2}) {
     write_packed(dir / "t", text, filter);
     CHECK(is_compressed(dir / "t"));
-    CHECK(line_lengths(dir / "t") == std::vector<size_t>{1, 3'000'000, 4});
+    CHECK(line_lengths(dir / "t") == std::vector<size_t>{1, 1'200'000, 4});
     const std::string whole = mm::read_file(dir / "t");
     mm::write_file_atomic(dir / "cut", std::string_view(whole).substr(0, whole.size() / 2));
     CHECK_THROWS_AS(line_lengths(dir / "cut"), mm::DataError);
