@@ -30,7 +30,8 @@ while [ $# -gt 0 ]; do
 done
 case $pictures in noto|tanuki) ;; *) echo "quickstart.sh: --pictures $pictures: expected noto or tanuki" >&2; exit 2 ;; esac
 
-[ -n "${MM_SKIP_BUILD:-}" ] || scripts/bootstrap.sh
+# All but the tests, which take as long to compile as everything else.
+[ -n "${MM_SKIP_BUILD:-}" ] || MM_TARGETS=${MM_TARGETS:-apps/all kernels/all lib/data/parquet/all tools/all} scripts/bootstrap.sh
 bin=${MM_BUILD_DIR:-build}/bin
 [ "$dit$pictures" != 1tanuki ] || { echo "quickstart.sh: dit draws the pictures of noto; leave --pictures out" >&2; exit 2; }
 work=${MM_QUICKSTART_DIR:-runs/quickstart-data}/$pictures
