@@ -198,12 +198,12 @@ std::vector<Result<Sample>> Dataset::read_pack(std::span<const uint32_t> rows,
   for (size_t i = 0; i < rows.size(); ++i) {
     samples.push_back(sample_of(rows[i], viewed[i], {*unpacker, pixels}));
     if (samples.back().ok() || viewed[i].seen != &seen_in_cache_) continue;
-    // Only the store's bytes decide whether a sample is bad.
-    cache_->damaged(index_.place(rows[i]).shard);
+    // Only the store's bytes decide whether a sample is bad, and whether the copy is.
     const size_t only = 0;
     std::vector<Viewed> stored(1);
     view_run(rows.subspan(i, 1), {&only, 1}, stored, false);
     samples.back() = sample_of(rows[i], stored.front(), {*unpacker, pixels});
+    if (samples.back().ok()) cache_->damaged(index_.place(rows[i]).shard);
   }
   return samples;
 }

@@ -9,6 +9,7 @@
 #include "lib/data/dataset.h"
 #include "lib/data/loader.h"
 #include "lib/data/row_marks.h"
+#include "lib/data/shard.h"
 #include "tests/data/tiny_dataset.h"
 
 using namespace mm::data;
@@ -30,6 +31,18 @@ void damage(const Dataset& set, uint64_t row) {
   REQUIRE(pread(fd, &byte, 1, at) == 1);
   byte = static_cast<char>(byte ^ 1);
   REQUIRE(pwrite(fd, &byte, 1, at) == 1);
+  close(fd);
+}
+
+/// Writes a payload that no decoder takes, with its right checksum, over a row's record in `file`.
+void plant_nonsense(const Dataset& set, uint64_t row, const fs::path& file) {
+  const RowPlace place = set.index().place(row);
+  const std::string record =
+      frame_record(row, std::string(static_cast<size_t>(place.bytes - kRecordHeadBytes), '\xff'));
+  const int fd = open(file.c_str(), O_WRONLY);
+  REQUIRE(fd >= 0);
+  REQUIRE(pwrite(fd, record.data(), record.size(), static_cast<off_t>(place.offset)) ==
+          static_cast<ssize_t>(record.size()));
   close(fd);
 }
 
@@ -68,6 +81,23 @@ TEST_CASE("read_pack: a damaged row adds no pixels, its neighbours stand") {
   REQUIRE(pixels.size() == 2 * kPictureBytes);
   CHECK(pixels.front() == 1);
   CHECK(pixels.back() == 5);
+}
+
+TEST_CASE("read_pack: a sample that is bad in the store too does not cost the cache its copy") {
+  const TempDir dir;
+  write_tiny_dataset(dir / "set", 8, 8);
+  const auto set = Dataset::open(dir / "set");
+  set->use_cache({.tiers = {{dir / "cache", uint64_t{1} << 20}}});
+  auto& cache = const_cast<NodeCache&>(*set->cache());
+  cache.expect(0, {{0}});
+  REQUIRE(cache.settle(30));
+  plant_nonsense(*set, 3, dir / "set" / set->manifest().shards[0].file.file);
+  for (const auto& entry : fs::directory_iterator(dir / "cache/files"))
+    plant_nonsense(*set, 3, entry.path());
+  for (int times = 0; times < 2; ++times) CHECK(set->read(3).failure().kind == "corrupt");
+  CHECK(set->read(4).ok());
+  CHECK(cache.counts().damaged == 0);
+  CHECK(cache.find(0));
 }
 
 TEST_CASE("assemble: the stand-in of a damaged row is black in its place") {
