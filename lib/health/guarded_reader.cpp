@@ -22,7 +22,7 @@ namespace mm::health {
 namespace {
 
 constexpr uint64_t kMaxBytes = uint64_t{16} << 20;
-constexpr int kEndMs = 200;  // for a child to end by itself
+constexpr int kEndMs = 200;  // for a child to end by itself, or killed
 
 double now_s() { return system_clock().monotonic_s(); }
 
@@ -40,6 +40,9 @@ bool send_all(int socket, const char* data, size_t bytes) {
 // A question is one byte; an answer its length and '+' with the text or '-' with what was thrown.
 [[noreturn]] void serve(const std::function<std::string()>& read, int socket) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // What is open here would stay open as long as the child hangs: other readers' ends, locks.
+  if (socket > 3) ::close_range(3, static_cast<unsigned>(socket) - 1, 0);
+  ::close_range(static_cast<unsigned>(socket) + 1, ~0U, 0);
   // A terminal's signals are the parent's to act on; it closes the socket.
   for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_IGN);
   while (true) {
@@ -58,6 +61,15 @@ bool send_all(int socket, const char* data, size_t bytes) {
         !send_all(socket, text.data(), text.size()))
       ::_exit(1);
   }
+}
+
+bool ended_within(pid_t child, int ms) {
+  const double until_s = now_s() + 1e-3 * ms;
+  while (::waitpid(child, nullptr, WNOHANG) == 0) {
+    if (now_s() >= until_s) return false;
+    ::poll(nullptr, 0, 2);
+  }
+  return true;
 }
 
 }  // namespace
@@ -84,16 +96,13 @@ void GuardedReader::stop() {
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   if (child_ <= 0) return;
   // One that waits for a question ends by itself.
-  for (double until_s = now_s() + 1e-3 * (asked_s_ ? 0 : kEndMs); now_s() < until_s;) {
-    if (::waitpid(child_, nullptr, WNOHANG) != 0) {
-      child_ = -1;
-      return;
-    }
-    ::poll(nullptr, 0, 2);
+  if (!asked_s_ && ended_within(child_, kEndMs)) {
+    child_ = -1;
+    return;
   }
   // A process in an uninterruptible call ignores even this and becomes init's child when we end.
   ::kill(child_, SIGKILL);
-  ::waitpid(std::exchange(child_, -1), nullptr, WNOHANG);
+  ended_within(std::exchange(child_, -1), kEndMs);
 }
 
 void GuardedReader::ask() {

@@ -24,16 +24,19 @@ std::string packed(const NodeReport& report) {
 }  // namespace
 
 WatchSource::Taken WatchSource::take(int deadline_ms, double now_s, int64_t unix_ms) {
+  // Other sources may have been waited for since it was asked.
+  const double asked_s = now_s - reader_.waiting_s().value_or(0);
   const auto answer = reader_.take(hung_at_ ? 0 : deadline_ms);
   if (answer) return {parse_json(*answer, name_), answers(now_s)};
-  if (answer.failure().kind == "hung") return {std::nullopt, hangs(now_s, unix_ms)};
-  return {std::nullopt, fails(answer.failure().message)};
+  if (answer.failure().kind != "hung") return {std::nullopt, fails(answer.failure().message)};
+  if (hung_at_) return {std::nullopt, hangs(now_s - *hung_at_)};
+  hung_at_ = asked_s;
+  hung_at_unix_ms_ = unix_ms;
+  return {std::nullopt, hangs(reader_.waiting_s().value_or(0))};
 }
 
 // Whenever the time has doubled, so that a dead driver does not fill the log.
-std::optional<Finding> WatchSource::hangs(double now_s, int64_t unix_ms) {
-  if (!hung_at_) hung_at_ = now_s;
-  const double hung_s = now_s - *hung_at_;
+std::optional<Finding> WatchSource::hangs(double hung_s) {
   if (hung_s < tell_after_s_) return std::nullopt;
   tell_after_s_ = std::max(1.0, 2 * hung_s);
   return Finding{.level = Level::kBad,
@@ -42,7 +45,7 @@ std::optional<Finding> WatchSource::hangs(double now_s, int64_t unix_ms) {
                  .what = fmt::format("does not answer since {:.0f} s", hung_s),
                  .evidence = "its counters stand still, the others go on",
                  .action = "exclude the node; drain it for a restart of the machine",
-                 .since_unix_ms = unix_ms - static_cast<int64_t>(1000 * hung_s)};
+                 .since_unix_ms = hung_at_unix_ms_};
 }
 
 std::optional<Finding> WatchSource::answers(double now_s) {

@@ -28,7 +28,7 @@ class WatchSource {
   Taken take(int deadline_ms, double now_s, int64_t unix_ms);
 
  private:
-  std::optional<Finding> hangs(double now_s, int64_t unix_ms);
+  std::optional<Finding> hangs(double hung_s);
   std::optional<Finding> answers(double now_s);
   std::optional<Finding> fails(const std::string& problem);
 
@@ -36,8 +36,9 @@ class WatchSource {
   const char* name_;
   GuardedReader reader_;
   std::string problem_;            ///< of the last answer; empty: good
-  std::optional<double> hung_at_;  ///< nothing: it answers
-  double tell_after_s_ = 0;        ///< how long it hangs when it is told again
+  std::optional<double> hung_at_;  ///< when it was asked; nothing: it answers
+  int64_t hung_at_unix_ms_ = 0;
+  double tell_after_s_ = 0;  ///< how long it hangs when it is told again
 };
 
 std::unique_ptr<WatchSource> gpu_source(const std::string& nvml_library);

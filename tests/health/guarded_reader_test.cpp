@@ -1,10 +1,12 @@
 #include "lib/health/guarded_reader.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <stdexcept>
+#include <string>
 
 using mm::health::GuardedReader;
 
@@ -63,4 +65,26 @@ TEST_CASE("guarded reader: what is thrown comes as text; one that died is starte
     dies.ask();
     CHECK(dies.take(10'000).failure().message == "the probing process died");
   }
+}
+
+TEST_CASE("guarded reader: its child has no file of others, and none is left when it is killed") {
+  const int strange = ::dup(0);
+  REQUIRE(strange > 2);
+  pid_t child = 0;
+  {
+    GuardedReader reader([calls = 0]() mutable {
+      while (calls++ > 0) ::pause();
+      int open = 0;
+      for (int fd = 3; fd < 1024; ++fd) open += ::fcntl(fd, F_GETFD) >= 0;
+      return std::to_string(::getpid()) + " " + std::to_string(open);
+    });
+    reader.ask();
+    const std::string answer = reader.take(10'000).value();
+    child = std::stoi(answer);
+    CHECK(answer.ends_with(" 1"));  // its own end
+    reader.ask();
+    CHECK(reader.take(20).failure().kind == "hung");
+  }
+  ::close(strange);
+  CHECK(::kill(child, 0) != 0);  // not even as a zombie
 }
