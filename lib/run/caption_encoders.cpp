@@ -51,6 +51,24 @@ std::unique_ptr<const text::Tokenizer> own_tokenizer(const fs::path& encoder) {
                   encoder.string());
 }
 
+/// What a CLIP encoder's captions are filled up with: pad_token of its tokenizer_config.json, since
+/// published config.json files name an id that is none of padding; `otherwise` without one.
+int64_t padding_id(const fs::path& encoder, const text::Tokenizer& tokenizer, int64_t otherwise) {
+  for (const fs::path& place : tokenizer_places(encoder)) {
+    const fs::path path = place / "tokenizer_config.json";
+    if (!fs::is_regular_file(path)) continue;
+    const Json config = read_json_file(path);
+    Json pad = config.is_object() ? config.value("pad_token", Json()) : Json();
+    if (pad.is_object()) pad = pad.value("content", Json());
+    if (!pad.is_string()) continue;
+    const auto id = tokenizer.piece_to_id(pad.get<std::string>());
+    if (!id)
+      throw DataError("{}: pad_token {} is no piece of the tokenizer", path.string(), pad.dump());
+    return *id;
+  }
+  return otherwise;
+}
+
 /// Sizes of an encoder, with the number of its weights; nothing is allocated.
 struct Declared {
   model::TextEncoder encoder;
@@ -122,12 +140,12 @@ CaptionEncoders::CaptionEncoders(const std::vector<fs::path>& directories, int64
     : shape_(caption_shape(directories, padding)), padding_(padding) {
   const std::string hash =
       data::describe_file(tokenizer.parent_path(), tokenizer.filename().string()).xxh3_128;
-  bool known = false, rewritten = false;
+  bool known = false, needed = false;
   for (const fs::path& directory : directories) {
     towers_.push_back({.encoder = std::make_unique<model::LoadedTextEncoder>(directory, dtype)});
     const bool same = has_tokenizer(directory, hash);
     known = known || same;
-    rewritten = rewritten || !same;
+    needed = needed || !same || is_clip(towers_.back().encoder->encoder());
     if (!same && directories.size() > 1) towers_.back().own = own_tokenizer(directory);
   }
   if (!known)
@@ -135,7 +153,14 @@ CaptionEncoders::CaptionEncoders(const std::vector<fs::path>& directories, int64
         "{}: none of its tokenizer files is that of the data set ({}); pack the set with the text "
         "encoder's own",
         directories.back().string(), tokenizer.filename().string());
-  if (rewritten) given_ = text::load_tokenizer(tokenizer);
+  if (needed) given_ = text::load_tokenizer(tokenizer);
+  for (size_t i = 0; i < towers_.size(); ++i) {
+    Tower& tower = towers_[i];
+    const model::TextEncoder& encoder = tower.encoder->encoder();
+    tower.pad_id = !is_clip(encoder) ? encoder.pad_id
+                                     : padding_id(directories[i], tower.own ? *tower.own : *given_,
+                                                  encoder.pad_id);
+  }
 }
 
 CaptionEncoders::Ids CaptionEncoders::ids_for(
@@ -165,7 +190,7 @@ CaptionEncoders::Ids CaptionEncoders::ids_for(
 model::EncodedText CaptionEncoders::run(const Tower& tower, const Ids& ids) const {
   const model::TextEncoder& encoder = tower.encoder->encoder();
   const int64_t length = encoder.pads_seen ? encoder.max_length : padding_;
-  model::PaddedText padded = model::pad_text(ids, {.length = length, .id = encoder.pad_id});
+  model::PaddedText padded = model::pad_text(ids, {.length = length, .id = tower.pad_id});
   if (!encoder.pads_seen && padding_ > 0) padded.mask.fill_(true);
   return tower.encoder->encode(padded);
 }

@@ -31,9 +31,10 @@ class CaptionEncoders {
   /// (by content) takes them as they are; others get the text, written anew in ids of the
   /// tokenizer.json or SentencePiece model in their directory or, for "text_encoder_2" and the
   /// like, in "tokenizer_2" beside it. T5's captions end with its end mark, and are filled up or
-  /// cut to `padding` tokens unless it is 0; the filling is read like text. Throws UsageError for
-  /// encoders that do not go together, DataError where no encoder has the tokenizer, or one that
-  /// needs its own has none.
+  /// cut to `padding` tokens unless it is 0; the filling is read like text. CLIP's are filled up
+  /// with pad_token of its tokenizer_config.json, or with pad_token_id of its config.json. Throws
+  /// UsageError for encoders that do not go together, DataError where no encoder has the tokenizer,
+  /// or one that needs its own has none.
   CaptionEncoders(const std::vector<std::filesystem::path>& directories, int64_t padding,
                   const std::filesystem::path& tokenizer, at::ScalarType dtype = at::kFloat);
 
@@ -49,6 +50,7 @@ class CaptionEncoders {
   struct Tower {
     std::unique_ptr<const model::LoadedTextEncoder> encoder;
     std::unique_ptr<const text::Tokenizer> own;  ///< null: takes the ids as they come
+    int64_t pad_id = 0;
   };
   using Ids = std::vector<std::vector<int64_t>>;
   Ids ids_for(const Tower& tower, const std::vector<std::vector<int32_t>>& captions) const;

@@ -75,6 +75,15 @@ void DiffusionFamily::write_side_files(const std::filesystem::path& run,
                                        const data::DatasetManifest&) const {
   const EncoderRecord record = inputs_.record();
   if (record.vae.empty() && record.text.empty()) return;
+  const EncoderRecord before = read_encoder_record(run);
+  const auto changed = [](const std::string& then, const std::string& now) {
+    return !then.empty() && then != now;
+  };
+  if (changed(before.vae, record.vae) || changed(before.text, record.text))
+    throw UsageError(
+        "{}: this run was trained on the output of another {}; put the former files back, or start "
+        "another run",
+        run.string(), changed(before.vae, record.vae) ? "model.vae" : "model.text_model");
   write_file_atomic(run / "encoders.json", to_json(record).dump(2) + "\n");
 }
 

@@ -53,6 +53,7 @@ DiffusionInputs::DiffusionInputs(const Recipe& recipe,
     : paths_(encoder_paths(recipe.model)),
       tokenizer_(recipe.stages.front().data / sets.front().tokenizer.file.file),
       dtype_(recipe.compute == "float64" ? at::kDouble : at::kFloat),
+      draws_(recipe.sample.every_steps > 0),
       lazy_(std::make_unique<Lazy>()) {
   open_stored(recipe);
   check_stages_agree(recipe);
@@ -136,7 +137,7 @@ const Encoders* DiffusionInputs::online(size_t stage) const {
 }
 
 double DiffusionInputs::online_elements() const {
-  bool needed = false;
+  bool needed = draws_;
   for (size_t i = 0; i < stored_.size(); ++i)
     needed = needed || (!paths_.vae.empty() && !latents_stored(i)) ||
              (!paths_.text.empty() && !text_stored(i));

@@ -30,7 +30,7 @@ class DiffusionInputs {
   const Encoders* online(size_t stage) const;
   /// All of the recipe's models, loaded, for drawing; null where there is none.
   std::shared_ptr<const Encoders> all() const;
-  /// Numbers of the weights that online() loads.
+  /// Numbers of the weights that online() loads, or all() for the grids of [sample].
   double online_elements() const;
   /// Hashes of what latents and embeddings are of. Reads the models' files.
   EncoderRecord record() const;
@@ -51,6 +51,7 @@ class DiffusionInputs {
   std::vector<std::unique_ptr<EncodedSet>> stored_;
   StoredInputs shape_;
   double vae_elements_ = 0, text_elements_ = 0;
+  bool draws_ = false;
   std::unique_ptr<Lazy> lazy_;
 };
 

@@ -185,6 +185,9 @@ model::DiffusionConfig configure_diffusion(const Recipe& recipe,
                      recipe.diffusion.learned_sigma, recipe.model.from.string(),
                      config.learned_sigma ? "a " : "no ");
   settle_conditions(recipe, sets.front(), stored, config);
+  // Published configurations do not say it, and without a mask further rows would be read as text.
+  if (config.family == model::DiffusionFamily::kSd3 && stored.text_length > 0)
+    config.caption_tokens = stored.text_length;
   check_buckets(recipe, sets, config.patch * stored.factor);
   model::check_config(config, recipe.path.string());
   return config;

@@ -7,8 +7,9 @@
 
 namespace mm::run {
 
-/// [sample] of a run in training: the grid that `mmtrain sample` would draw of its weights. Const
-/// members may be called from any thread.
+/// [sample] of a run in training: the grid that `mmtrain sample` would draw of its weights as the
+/// run computes with them (in bf16 and fp16 runs rounded to that). Const members may be called from
+/// any thread.
 class GridDrawing {
  public:
   /// `set`: of the last stage. Throws UsageError for prompts of a model of classes and the reverse.

@@ -73,7 +73,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
   recipe.loss = detail::read_loss(root.table("loss"), {});
   if (recipe.model.diffusion()) {
     recipe.diffusion = detail::read_diffusion(root.table("diffusion"));
-    recipe.sample = detail::read_sample(root.table("sample"));
+    recipe.sample = detail::read_sample(root.table("sample"), recipe.diffusion.predict == "flow");
   }
   if (recipe.model.family == "vae")
     recipe.reconstruction = detail::read_reconstruction(root.table("reconstruction"));

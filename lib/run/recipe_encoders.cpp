@@ -30,7 +30,7 @@ void read_frozen_encoders(ConfigTable t, ModelRecipe& model) {
                         "default where several text models are joined); 0: their own length"});
 }
 
-SampleRecipe read_sample(ConfigTable t) {
+SampleRecipe read_sample(ConfigTable t, bool flow) {
   SampleRecipe s;
   s.every_steps = t.get_int(
       "every_steps",
@@ -57,6 +57,8 @@ SampleRecipe read_sample(ConfigTable t) {
   s.sampler = t.get_enum("sampler", {.words = {"auto", "ddim", "dpm", "euler"},
                                      .def = s.sampler,
                                      .doc = "auto: euler for flows, else ddim"});
+  if (s.sampler != "auto" && flow != (s.sampler == "euler"))
+    t.fail("sampler", flow ? "a flow is drawn by euler" : "euler is for flows; take ddim or dpm");
   s.steps =
       t.get_int("steps", {.def = 0,
                           .min = 0,

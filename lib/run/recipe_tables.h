@@ -26,8 +26,8 @@ ModelRecipe::Autoencoder read_autoencoder(ConfigTable table);
 /// [reconstruction].
 ReconstructionRecipe read_reconstruction(ConfigTable table);
 
-/// [sample].
-SampleRecipe read_sample(ConfigTable table);
+/// [sample]. `flow`: the model is one, which limits the samplers.
+SampleRecipe read_sample(ConfigTable table, bool flow);
 
 /// [diffusion].
 DiffusionRecipe read_diffusion(ConfigTable table);

@@ -190,14 +190,16 @@ std::unique_ptr<StageRun> Trainer::start_stage(size_t index, int64_t stage_step)
 
 ExitCode Trainer::run() {
   auto [index, stage_step] = recipe_.locate(global_step_);
+  // The grid of a step after which the run was stopped.
+  if (global_step_ > 0 && index < recipe_.stages.size()) draw_grid();
   for (; index < recipe_.stages.size(); ++index, stage_step = 0) {
     const std::unique_ptr<StageRun> stage = start_stage(index, stage_step);
     while (!stage->done()) {
       const bool stop = step(*stage, index);
-      draw_grid();
       const int64_t every = recipe_.checkpoint_every;
       const bool due = every > 0 && global_step_ % every == 0;
       if (stop || due || stage->done()) save(*stage, index);
+      if (!stop || global_step_ >= recipe_.total_steps()) draw_grid();
       if (stop && global_step_ < recipe_.total_steps()) return ExitCode::kSavedRunAgain;
     }
   }

@@ -5,6 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/run/drawing_evaluation.h"
 #include "lib/run/engine.h"
 #include "lib/run/evaluation.h"
@@ -85,7 +86,18 @@ Evaluated with_text(EvalResult result, const Json& options) {
 /// Adds what RUN/eval.json has of the other kind of evaluation of the same checkpoint.
 EvalResult with_before(EvalResult result, const std::filesystem::path& run) {
   const std::filesystem::path path = run / "eval.json";
-  if (std::filesystem::exists(path)) result.keep(EvalResult::from_json(read_json_file(path)));
+  if (!std::filesystem::exists(path)) return result;
+  const auto ignore = [&](const char* why) {
+    log::warn("eval", "an eval.json that cannot be read is replaced",
+              {{"file", path.string()}, {"why", why}});
+  };
+  try {
+    result.keep(EvalResult::from_json(read_json_file(path)));
+  } catch (const Error& error) {
+    ignore(error.what());
+  } catch (const Json::exception& error) {
+    ignore(error.what());
+  }
   return result;
 }
 

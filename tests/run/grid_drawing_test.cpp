@@ -102,4 +102,5 @@ TEST_CASE(
   refused({"sample.every_steps=3", "sample.labels=[\"cat\"]"}, "draws by caption; give --prompt");
   refused(with_grids({"sample.labels=[\"cat\"]"}), "give prompts or labels");
   refused({"sample.every_steps=-1"}, "out of range");
+  refused({"sample.sampler=ddim"}, "a flow is drawn by euler");
 }

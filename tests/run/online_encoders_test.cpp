@@ -149,6 +149,43 @@ TEST_CASE("caption encoders: states joined side by side, then T5's; each in its 
                        mm::DataError);
 }
 
+TEST_CASE("caption encoders: CLIP's captions are filled up with its tokenizer's pad_token") {
+  TempDir dir;
+  const fs::path clip = write_encoder(dir / "clip", tiny_clip_config(8, 0), toy(), 3);
+  const auto states = [&] { return CaptionEncoders({clip}, 0, toy()).encode({{1, 11}}).hidden[0]; };
+  const auto say = [&](const mm::Json& pad) {
+    mm::write_file_atomic(clip / "tokenizer_config.json", mm::Json{{"pad_token", pad}}.dump());
+  };
+  constexpr int64_t kPad = 10;
+  const std::string piece = mm::text::load_tokenizer(toy())->id_to_piece(kPad);
+  const at::Tensor by_model = states();
+  const mm::model::LoadedTextEncoder encoder(clip, at::kFloat);
+  const at::Tensor expected =
+      encoder.encode(mm::model::pad_text({{1, 11}}, {.length = 12, .id = kPad})).hidden[0];
+  CHECK(distance(by_model, expected) > 1e-3);
+  say(piece);
+  CHECK(distance(states(), expected) < 1e-6);
+  say({{"content", piece}});
+  CHECK(distance(states(), expected) < 1e-6);
+  say(nullptr);
+  CHECK(distance(states(), by_model) < 1e-6);
+  say("no such piece");
+  CHECK_THROWS_WITH_AS(states(), doctest::Contains("is no piece of the tokenizer"), mm::DataError);
+}
+
+TEST_CASE("a run on encoders' output goes on with the same encoders only") {
+  TempDir dir;
+  const fs::path t5 = write_encoder(dir / "t5", tiny_t5_config(12), toy(), 5);
+  const auto keys = joined(online_keys({t5}), {"stage.0.steps=2"});
+  run_with(dir, "run", keys);
+  run_with(dir, "run", keys);
+  fs::remove_all(t5);
+  write_encoder(dir / "t5", tiny_t5_config(12), toy(), 6);
+  CHECK_THROWS_WITH_AS(run_with(dir, "run", keys),
+                       doctest::Contains("trained on the output of another model.text_model"),
+                       mm::Error);
+}
+
 TEST_CASE("drawing from a run of latents and embeddings: through its models, no others") {
   TempDir dir;
   const fs::path t5 = write_encoder(dir / "t5", tiny_t5_config(12), toy(), 5);
