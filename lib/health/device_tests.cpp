@@ -63,8 +63,9 @@ DeviceTests device_tests_from(const Json& json) try {
 DeviceTests device_tests_guarded(const std::function<std::string()>& measure, int deadline_ms) {
   const auto answer = GuardedCall::start(measure).finish(deadline_ms);
   if (answer) return device_tests_from(parse_json(*answer, "tests of GPUs"));
-  if (answer.failure().kind == "failed" && answer.failure().message != "the probing process died")
-    return {.problem = answer.failure().message};
+  // Nothing asked a GPU, or it was asked and said why it could not be measured.
+  const bool died = answer.failure().message == "the probing process died";
+  if (answer.failure().kind != "hung" && !died) return {.problem = answer.failure().message};
   // The library was there and took the process with it, or never came back.
   return {.checked = true,
           .devices = {

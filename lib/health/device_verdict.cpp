@@ -59,7 +59,13 @@ class Judge {
     return tests_.devices[index].name == "all GPUs" ? "all GPUs" : fmt::format("GPU {}", index);
   }
 
-  void judge_bits(const std::vector<size_t>& members) {
+  void judge_bits(std::vector<size_t> members) {
+    std::erase_if(members, [&](size_t i) {
+      if (tests_.devices[i].hash != 0) return false;
+      findings_.push_back(not_checked(label(i) + " compute", "too little of its memory was free"));
+      return true;
+    });
+    if (members.empty()) return;
     std::map<uint64_t, size_t> votes;
     for (const size_t i : members) ++votes[tests_.devices[i].hash];
     const auto most =

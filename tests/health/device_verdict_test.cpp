@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -123,6 +124,29 @@ TEST_CASE("device tests: a driver that kills or holds the measuring process is a
       []() -> std::string { throw mm::UsageError("needs LibTorch: no such file"); }, 10'000);
   CHECK_FALSE(absent.checked);
   CHECK(absent.problem == "needs LibTorch: no such file");
+}
+
+TEST_CASE("device tests: where the system gives no process, no GPU is to blame") {
+  rlimit all{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &all) == 0);
+  rlimit none = all;
+  none.rlim_cur = 0;
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  const DeviceTests tests = device_tests_guarded([] { return std::string(); }, 10'000);
+  ::setrlimit(RLIMIT_NOFILE, &all);
+  CHECK_FALSE(tests.checked);
+  CHECK(tests.problem == "the system gave no process to read in");
+}
+
+TEST_CASE("device verdict: a GPU whose memory others hold is not judged, its fellows are") {
+  DeviceTests tests = equal(4);
+  tests.devices[2] = {.name = "H100"};
+  CHECK(faults(tests) == "");
+  const auto findings = judge_devices(tests, {});
+  CHECK(finding_line(findings[0]) ==
+        "not checked     GPU 2 compute: too little of its memory was free");
+  CHECK(findings[1].what == "3 H100: equal bits");
+  CHECK(faults({.checked = true, .devices = {{.name = "H100"}}}) == "");
 }
 
 TEST_CASE("device tests: text that is no result is refused") {
