@@ -18,11 +18,20 @@ checked=0 worst=0 summary=()
 
 note() { summary+=("device check: $(printf '%-8s' "$1") $2"); }
 skip() { note "$1" "not checked: $2"; }
-# part, exit code
+# part, what is bad, exit code
+bad() {
+  checked=1
+  note "$1" "BAD ($2)"
+  if [ "$3" -gt "$worst" ]; then worst=$3; fi
+}
+# part, exit code of what checked it: 1 is a kernel's, all others that are not good mean the same.
 done_with() {
   checked=1
-  if [ "$2" -eq 0 ]; then note "$1" good; else note "$1" "BAD (exit code $2)"; fi
-  if [ "$2" -gt "$worst" ]; then worst=$2; fi
+  case "$2" in
+    0) note "$1" good ;;
+    1) bad "$1" "exit code 1" 1 ;;
+    *) bad "$1" "exit code $2" 69 ;;
+  esac
 }
 finish() {
   printf '%s\n' "${summary[@]}"
@@ -53,9 +62,13 @@ built_mmprobe() {
 check_kernels() {
   if [ -z "${CUDACXX:-}" ] && ! command -v nvcc >/dev/null && [ -x /usr/local/cuda/bin/nvcc ]; then export CUDACXX=/usr/local/cuda/bin/nvcc; fi
   if [ -z "${CUDACXX:-}" ] && ! command -v nvcc >/dev/null; then skip kernels "no nvcc (put it on PATH or set CUDACXX)"; return; fi
-  cmake -S . -B "$build" -G Ninja -DMM_TORCH=OFF -DMM_CUDA=ON >/dev/null &&
-    cmake --build "$build" --target mm_device_check >/dev/null && "$build/bin/mm_device_check"
-  done_with kernels $?
+  if ! { cmake -S . -B "$build" -G Ninja -DMM_TORCH=OFF -DMM_CUDA=ON && cmake --build "$build" --target mm_device_check; } >/dev/null; then
+    bad kernels "the kernels were not built" 69
+    return
+  fi
+  local code=0
+  "$build/bin/mm_device_check" || code=$?
+  if [ "$code" -eq 77 ]; then skip kernels "CUDA finds no GPU"; else done_with kernels "$code"; fi
 }
 
 check_nccl() {
@@ -89,7 +102,7 @@ mmprobe=
 for part in "$@"; do
   if [ "$part" != kernels ] && [ -z "$mmprobe" ]; then
     mmprobe=$(built_mmprobe)
-    if [ ! -x "$mmprobe" ]; then note "$part" "BAD (mmprobe was not built)"; checked=1 worst=69; mmprobe=; continue; fi
+    if [ ! -x "$mmprobe" ]; then bad "$part" "mmprobe was not built" 69; mmprobe=; continue; fi
   fi
   "check_$part"
 done

@@ -71,3 +71,30 @@ TEST_CASE("device check: every collective runs over NCCL, one rank a GPU; a fail
   CHECK(bad.output.find("device check: reduce ended with 76\n") != std::string::npos);
   CHECK(bad.output.ends_with("device check: nccl     BAD (exit code 69)\n"));
 }
+
+TEST_CASE("device check: a failed build and an absent device are told from a bad kernel") {
+  const PlantedTree tree;
+  const std::string before = one_gpu(tree) +
+                             " CUDACXX=nvcc MM_BUILD_DIR=" + (tree.root() / "build").string() +
+                             " MM_FAKE_NCCL_FAIL=ncclReduce ";
+  tree.plant("build/bin/mm_device_check", "#!/bin/sh\nexit $MM_CODE\n");
+  tree.plant("bin/cmake", "#!/bin/sh\nexit ${MM_BUILT:-0}\n");
+  for (const char* file : {"build/bin/mm_device_check", "bin/cmake"})
+    ::chmod((tree.root() / file).c_str(), 0755);
+  const auto ended = [&](const std::string& set, const std::string& parts) {
+    const Ended end = run(before + set, parts);
+    const size_t at = end.output.find("device check: kernels");
+    return end.output.substr(at == std::string::npos ? 0 : at) + std::to_string(end.code);
+  };
+  CHECK(ended("MM_CODE=0", "kernels") == "device check: kernels  good\n0");
+  CHECK(ended("MM_CODE=1", "kernels") == "device check: kernels  BAD (exit code 1)\n1");
+  CHECK(ended("MM_CODE=139", "kernels") == "device check: kernels  BAD (exit code 139)\n69");
+  CHECK(ended("MM_CODE=77", "kernels") ==
+        "device check: kernels  not checked: CUDA finds no GPU\n"
+        "device check: nothing was checked\n77");
+  CHECK(ended("MM_BUILT=1", "kernels") ==
+        "device check: kernels  BAD (the kernels were not built)\n69");
+  // What one part lacks hides nothing of another.
+  for (const char* code : {"MM_CODE=77", "MM_CODE=1"})
+    CHECK(ended(code, "kernels nccl").ends_with("nccl     BAD (exit code 69)\n69"));
+}
