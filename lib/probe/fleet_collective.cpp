@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <span>
 
 #include "lib/base/error.h"
 #include "lib/base/exit_code.h"
@@ -14,7 +15,7 @@
 namespace mm::probe {
 namespace {
 
-constexpr uint64_t kMaxLogBytes = uint64_t{1} << 20;
+constexpr uint64_t kMaxTailBytes = uint64_t{64} << 10;
 
 // So that a call that hangs leaves time to find the link that did it.
 double call_timeout_s(const LinkCheckOptions& options) {
@@ -64,11 +65,12 @@ std::vector<std::string> environment_of(const CollectiveRun& run, const RankEnv&
           fmt::format("MM_JOB_ID={}.{}", seat.job_id, run.name)};
 }
 
-std::string last_line(const std::filesystem::path& log) {
-  if (!std::filesystem::exists(log)) return "";
-  std::string text = read_file(log, kMaxLogBytes);
-  while (text.ends_with('\n')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
+std::string own_line(const std::filesystem::path& log) {
+  try {
+    return last_line(log);
+  } catch (const Error& error) {
+    return error.what();  // how the process ended counts all the same
+  }
 }
 
 CollectiveEnd run_own(const CollectiveRun& run, const LinkCheckOptions& options,
@@ -87,7 +89,7 @@ CollectiveEnd run_own(const CollectiveRun& run, const LinkCheckOptions& options,
       return end;
     }
     end.code = status->code;
-    end.line = status->signal != 0 ? "ended by " + status->text() : last_line(log);
+    end.line = status->signal != 0 ? "ended by " + status->text() : own_line(log);
   } catch (const Error& error) {
     end.code = static_cast<int>(error.exit_code());
     end.line = error.what();
@@ -104,6 +106,16 @@ health::Finding bad(const std::string& where, const char* what, const Collective
 }
 
 }  // namespace
+
+std::string last_line(const std::filesystem::path& log) {
+  if (!std::filesystem::exists(log)) return "";
+  const File file = File::open_read(log);
+  const uint64_t bytes = file.size_bytes(), tail = std::min(bytes, kMaxTailBytes);
+  std::string text(static_cast<size_t>(tail), '\0');
+  file.read_at(bytes - tail, std::as_writable_bytes(std::span(text)));
+  while (text.ends_with('\n')) text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
 
 std::vector<health::Finding> judge_ends(const std::string& name,
                                         const std::vector<CollectiveEnd>& ends) {

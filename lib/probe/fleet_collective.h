@@ -30,6 +30,9 @@ struct CollectiveEnd {
   std::string line;  ///< its last one
 };
 
+/// The last line of a log of any length, at most 64 KiB of it; empty without one. Throws IoError.
+std::string last_line(const std::filesystem::path& log);
+
 /// What it means that there is no report: nodes that ended by themselves are to blame, unless all
 /// did so (then it could not be checked); if all lost their peers, nobody can be named.
 std::vector<health::Finding> judge_ends(const std::string& name,

@@ -24,8 +24,12 @@ std::filesystem::path plan_file(const std::filesystem::path& directory) {
 }
 
 std::string reachable_address(const RankEnv& ranks) {
+  std::string address = "127.0.0.1";
   try {
-    return resolve(ranks.master_addr);
+    address = resolve(ranks.master_addr);
+    // A machine's own name may mean its loopback; an address is what somebody asked for.
+    if (address == ranks.master_addr || !address.starts_with("127.") || ranks.hosts.size() < 2)
+      return address;
   } catch (const CommError&) {
     // Slurm's names need not be the network's.
   }
@@ -34,7 +38,7 @@ std::string reachable_address(const RankEnv& ranks) {
                             static_cast<int>(ranks.hosts.size()))
         .chosen.address;
   } catch (const UsageError&) {
-    return "127.0.0.1";
+    return address;
   }
 }
 

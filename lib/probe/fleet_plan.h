@@ -23,7 +23,7 @@ Json plan_json(const FleetPlan& plan);
 FleetPlan plan_from(const Json& json, const std::string& origin);
 
 /// `ranks` without the nodes that did not answer. The address is the first host's name if it
-/// resolves here, else that of the interface that NCCL would take.
+/// resolves here to more than a loopback, else that of the interface that NCCL would take.
 FleetPlan make_plan(const RankEnv& ranks, const std::vector<bool>& answered);
 
 /// This rank's place among the plan's; nothing if its node is not in it. Ranks count by node, then

@@ -1,5 +1,7 @@
 #include "lib/probe/fleet_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "lib/base/clock.h"
@@ -74,10 +76,16 @@ std::string checked_links(const FleetRunOptions& options, const RankEnv& ranks,
   }
   try {
     run_link_checks(options.links, *seat, support, directory);
-  } catch (const CommError& error) {
+  } catch (const Error& error) {
     return error.what();
+  } catch (const Json::exception& error) {
+    return fmt::format("a rank said what is no answer: {}", error.what());
   }
   return "";
+}
+
+bool all_answered(const std::vector<NodeResult>& nodes) {
+  return std::ranges::all_of(nodes, [](const NodeResult& node) { return node.answered; });
 }
 
 }  // namespace
@@ -108,7 +116,9 @@ std::optional<FleetReport> run_fleet(const FleetRunOptions& options) {
   }
   FleetReport report = judge(options, directory, std::move(nodes));
   if (!failure.empty()) report.links.push_back(health::not_checked("links", failure));
-  if (options.directory.empty()) std::filesystem::remove_all(directory);
+  // A node that comes late finds the plan there, and that it is not in it.
+  if (options.directory.empty() && all_answered(report.nodes))
+    std::filesystem::remove_all(directory);
   return report;
 }
 

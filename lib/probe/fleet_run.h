@@ -13,10 +13,11 @@ struct FleetRunOptions {
   bool check_node = true;
   LinkCheckOptions links;
   FleetOptions judge;
-  std::filesystem::path directory;  ///< all nodes see it; empty: one of the job's own, removed
-  std::filesystem::path history;    ///< appended to, unless empty
-  double timeout_s = 60;            ///< for the last node after the first
-  bool has_gloo = false;            ///< the engine with LibTorch is installed
+  std::filesystem::path
+      directory;  ///< all nodes see it; empty: the job's own, removed if all answered
+  std::filesystem::path history;  ///< appended to, unless empty
+  double timeout_s = 60;          ///< for the last node after the first
+  bool has_gloo = false;          ///< the engine with LibTorch is installed
 };
 
 /// `fleet` as one task of an allocation runs it: probes this node (first task of a node), waits for

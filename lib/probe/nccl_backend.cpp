@@ -211,10 +211,11 @@ void NcclBackend::wait(const char* what, double timeout_s) {
     const int code = libraries_->query(stream_);
     if (code == 0) return;
     int lost = 0;
-    const bool failed = libraries_->async_error(comm_, &lost) != 0 || lost != 0;
+    const int asked = libraries_->async_error(comm_, &lost);
+    const bool failed = asked != 0 || lost != 0;
     const bool late = system_clock().monotonic_s() >= until_s;
     if (failed || late) libraries_->abort(std::exchange(comm_, nullptr));
-    if (failed) check(lost, what);
+    if (failed) check(asked != 0 ? asked : lost, what);
     if (late)
       throw CommError("NCCL: {} on rank {}: no end within {} s", what, options_.rank, timeout_s);
     if (code != kNotReady) check_cuda(code, what);

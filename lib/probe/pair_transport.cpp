@@ -119,12 +119,18 @@ PairMeasure measure_link(const TcpSocket& socket, bool lead, const TransportOpti
 PairTransport::PairTransport(const TransportOptions& options, RankStar& star)
     : options_(options), star_(star) {
   Json own = Json::array();
-  for (const Interface& rail : options.rails) {
-    interfaces_.push_back(interface_with(rail.address).value_or(rail.name));
-    losses_before_.push_back(link_losses(interfaces_.back()));
-    listeners_.push_back(TcpSocket::listen(rail.address, 0));
-    own.push_back(fmt::format("{} {} {}", rail.address, listeners_.back().port(), rail.name));
+  std::string failure;
+  try {
+    for (const Interface& rail : options.rails) {
+      interfaces_.push_back(interface_with(rail.address).value_or(rail.name));
+      losses_before_.push_back(link_losses(interfaces_.back()));
+      listeners_.push_back(TcpSocket::listen(rail.address, 0));
+      own.push_back(fmt::format("{} {} {}", rail.address, listeners_.back().port(), rail.name));
+    }
+  } catch (const Error& error) {
+    failure = fmt::format("rank {}: {}", star.rank(), error.what());
   }
+  star.agree(failure);  // nobody waits for a rank that has left
   for (const std::string& text : star.all_gather(own.dump())) {
     places_.push_back(parse_json(text, "addresses of a rank").get<std::vector<std::string>>());
     if (places_.back().size() != options.rails.size())

@@ -92,7 +92,11 @@ void RankStar::host(const RankEnv& ranks, const StarOptions& options) {
       continue;  // nobody yet, or a stranger that left: the deadline above decides
     }
   }
-  for (size_t rank = 1; rank < peers_.size(); ++rank) peers_[rank].send_text("welcome", timeout_s_);
+  for (size_t rank = 1; rank < peers_.size(); ++rank) {
+    // A machine's own name may mean its loopback, which no other machine comes by.
+    if (own_address_.starts_with("127.")) own_address_ = peers_[rank].own_address();
+    peers_[rank].send_text("welcome", timeout_s_);
+  }
 }
 
 void RankStar::greet(TcpSocket caller, const RankEnv& ranks) {

@@ -2,6 +2,7 @@
 // rank copies. MM_FAKE_NCCL_FAIL names a function that fails, or "never" or "async".
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 namespace {
 
@@ -39,7 +40,7 @@ int ncclCommDestroy(void*) { return 0; }
 int ncclCommAbort(void*) { return 0; }
 int ncclCommGetAsyncError(void*, int* error) {
   *error = result("async");
-  return 0;
+  return result("ncclCommGetAsyncError");
 }
 const char* ncclGetErrorString(int) { return "internal error"; }
 int ncclGroupStart() { return 0; }
@@ -89,6 +90,10 @@ int cudaStreamCreate(void** stream) {
 }
 int cudaStreamDestroy(void*) { return 0; }
 // "never": the stream does not end.
-int cudaStreamQuery(void*) { return result("never") != 0 || result("async") != 0 ? 600 : 0; }
+int cudaStreamQuery(void*) {
+  for (const char* fault : {"never", "async", "ncclCommGetAsyncError"})
+    if (result(fault) != 0) return 600;
+  return 0;
+}
 const char* cudaGetErrorString(int) { return "invalid device ordinal"; }
 }

@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/probe/fleet_collective.h"
 #include "lib/probe/fleet_plan.h"
+#include "lib/probe/interface_choice.h"
 #include "tests/health/planted_node.h"
 #include "tests/probe/run_mmprobe.h"
 #include "tests/probe/star_threads.h"
@@ -106,6 +108,19 @@ TEST_CASE("fleet collective: how processes ended says who is to blame") {
         "BAD F07 [] the collective did not end: no end within 5 s\n");
 }
 
+TEST_CASE("fleet collective: the last line of a log is told, however long the log is") {
+  const PlantedTree tree;
+  CHECK(last_line(tree.root() / "none") == "");
+  for (const size_t before : {0, 10, 70'000, 3'000'000}) {
+    tree.plant("log", std::string(before, '.') + "\nthe end\n\n");
+    CHECK(last_line(tree.root() / "log") == "the end");
+  }
+  tree.plant("log", std::string(100'000, 'x'));
+  CHECK(last_line(tree.root() / "log") == std::string(64 << 10, 'x'));
+  tree.plant("log", "");
+  CHECK(last_line(tree.root() / "log") == "");
+}
+
 TEST_CASE("fleet plan: ranks of the nodes that answered, seated by node and local rank") {
   mm::RankEnv ranks;
   ranks.hosts = {"n1", "n2", "n3"};
@@ -131,6 +146,22 @@ TEST_CASE("fleet plan: ranks of the nodes that answered, seated by node and loca
   leave_plan(tree.root(), plan);
   CHECK(await_plan(tree.root(), "77.0.0", 0)->ranks_per_node == plan.ranks_per_node);
   CHECK_FALSE(await_plan(tree.root(), "78.0.0", 0));
+}
+
+TEST_CASE("fleet plan: other nodes are not sent to their own loopback by a name that means it") {
+  mm::RankEnv ranks;
+  ranks.master_addr = "localhost";
+  ranks.hosts = {"n1"};
+  ranks.ranks_per_node = {1};
+  CHECK(make_plan(ranks, {true}).address.starts_with("127."));
+  ranks.hosts = {"n1", "n2"};
+  ranks.ranks_per_node = {1, 1};
+  const auto all = local_interfaces();
+  const bool network = std::any_of(all.begin(), all.end(), [](const Interface& one) {
+    return !one.address.starts_with("127.");
+  });
+  // Where there is nothing but the loopback, that is all there is.
+  CHECK(make_plan(ranks, {true, true}).address.starts_with("127.") != network);
 }
 
 TEST_CASE("fleet plan: text that is no plan is refused with the reason") {

@@ -55,7 +55,7 @@ TEST_CASE(
     "nccl backend: a call that never ends, or whose peer is lost, ends with an error in time") {
   NcclOptions quick = kFake;
   quick.timeout_s = 0.05;
-  for (const char* fault : {"never", "async"}) {
+  for (const char* fault : {"never", "async", "ncclCommGetAsyncError"}) {
     CAPTURE(fault);
     NcclBackend backend(quick);
     backend.connect(backend.unique_id());

@@ -73,6 +73,24 @@ TEST_CASE("pair transport: a rail whose address nobody has is an error at the do
   CHECK(message.find("203.0.113.7") != std::string::npos);
 }
 
+TEST_CASE("pair transport: one rank that cannot listen keeps nobody waiting, and all say why") {
+  std::mutex mutex;
+  std::vector<std::string> said;
+  test::run_ranks(3, [&](RankStar& star) {
+    const char* address = star.rank() == 1 ? "203.0.113.7" : "127.0.0.1";
+    const std::string message = error_of([&] {
+      PairTransport links({.rails = {{"ib9", address}}}, star);
+    });
+    const std::lock_guard lock(mutex);
+    said.push_back(message);
+  });
+  REQUIRE(said.size() == 3);
+  for (const std::string& message : said) {
+    CHECK(message == said[0]);
+    CHECK(message.starts_with("rank 1: "));
+  }
+}
+
 TEST_CASE("pair transport: hosts stand for ranks; several of one host are numbered") {
   CHECK(member_names({"a", "b"}) == std::vector<std::string>{"a", "b"});
   CHECK(member_names({"a", "b", "a"}) == std::vector<std::string>{"a#0", "b", "a#2"});
