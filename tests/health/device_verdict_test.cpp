@@ -127,12 +127,17 @@ TEST_CASE("device tests: a driver that kills or holds the measuring process is a
 }
 
 TEST_CASE("device tests: where the system gives no process, no GPU is to blame") {
+  const auto nothing = [] {
+    return std::string(R"({"checked": true, "problem": "", "devices": []})");
+  };
+  // While there are files; UBSan looks at each type it meets for the first time through a pipe.
+  REQUIRE(device_tests_guarded(nothing, 10'000).checked);
   rlimit all{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &all) == 0);
   rlimit none = all;
   none.rlim_cur = 0;
   ::setrlimit(RLIMIT_NOFILE, &none);
-  const DeviceTests tests = device_tests_guarded([] { return std::string(); }, 10'000);
+  const DeviceTests tests = device_tests_guarded(nothing, 10'000);
   ::setrlimit(RLIMIT_NOFILE, &all);
   CHECK_FALSE(tests.checked);
   CHECK(tests.problem == "the system gave no process to read in");
