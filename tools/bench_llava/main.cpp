@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "lib/base/error.h"
@@ -12,6 +13,7 @@
 #include "lib/model/llava.h"
 #include "tools/bench_llava/bench_batch.h"
 #include "tools/bench_llava/process_cost.h"
+#include "tools/bench_llava/program_step.h"
 #include "tools/bench_llava/training_state.h"
 
 namespace {
@@ -19,7 +21,7 @@ namespace {
 using namespace mm;
 
 struct Options {
-  std::string shape = "50m", dtype = "fp32", layout = "packed", train = "all";
+  std::string shape = "50m", dtype = "fp32", layout = "packed", train = "all", recompute = "none";
   int steps = 3;
   int64_t tokens = 2048;
   int threads = 1;
@@ -31,6 +33,63 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// A step by the slow reference, or as a program that recomputes.
+class StepUnderTest {
+ public:
+  StepUnderTest(const Options& options, const model::Model& m, const std::vector<bool>& trainable,
+                const model::Batch& batch, bench::TrainingState& state)
+      : model_(m), trainable_(trainable), batch_(batch), state_(state) {
+    if (options.recompute != "none")
+      program_ =
+          std::make_unique<bench::ProgramStep>(m, trainable, batch, state, options.recompute);
+  }
+
+  void run() {
+    state_.clear_gradients();
+    if (program_) return program_->run();
+    const double seed = 1.0 / static_cast<double>(batch_.sizes.targets);
+    model::eager_train({model_, state_.params(), trainable_, state_.sink(), seed}, batch_);
+    state_.update();
+  }
+
+ private:
+  const model::Model& model_;
+  const std::vector<bool>& trainable_;
+  const model::Batch& batch_;
+  bench::TrainingState& state_;
+  std::unique_ptr<bench::ProgramStep> program_;
+};
+
+struct Measured {
+  std::vector<double> times, own_shares, wide_shares;  ///< seconds; shares of the GEMM rates
+};
+
+// One step unmeasured, then `steps`. Rates drift on a shared machine: each step has its own limits,
+// measured beside it.
+Measured measure(StepUnderTest& step, int steps, bool bf16, double flops) {
+  Measured measured;
+  for (int i = 0; i <= steps; ++i) {
+    const double wide = bench::gemm_rate(false, 0.2),
+                 own = bf16 ? bench::gemm_rate(true, 0.2) : wide;
+    const double start = bench::processor_s();
+    step.run();
+    if (i == 0) continue;
+    const double took = bench::processor_s() - start;
+    measured.times.push_back(took);
+    measured.own_shares.push_back(flops / took / own);
+    measured.wide_shares.push_back(flops / took / wide);
+  }
+  return measured;
+}
+
+std::vector<bool> trained(const Options& options, const model::Model& m) {
+  std::vector<bool> trainable = model::params_in_use(m);
+  for (size_t i = 0; i < m.params.size(); ++i)
+    if (options.train == "not-tower" && m.params[i].part == model::Part::kVision)
+      trainable[i] = false;
+  return trainable;
+}
+
 void run_bench(const Options& options) {
   at::set_num_threads(options.threads);
   at::globalContext().setFlushDenormal(true);
@@ -39,47 +98,33 @@ void run_bench(const Options& options) {
   const auto dtype = bf16 ? at::kBFloat16 : at::kFloat;
   const model::LlavaConfig config = bench::bench_config(options.shape);
   const model::Model m = model::build_llava(config);
-  std::vector<bool> trainable = model::params_in_use(m);
+  const std::vector<bool> trainable = trained(options, m);
   double elements = 0;
-  for (size_t i = 0; i < m.params.size(); ++i) {
-    elements += static_cast<double>(c10::multiply_integers(m.params[i].shape));
-    if (options.train == "not-tower" && m.params[i].part == model::Part::kVision)
-      trainable[i] = false;
-  }
+  for (const auto& param : m.params)
+    elements += static_cast<double>(c10::multiply_integers(param.shape));
   (void)bench::gemm_rate(bf16, 0.1);
   const int64_t resident = bench::resident_bytes();
   const auto input = bench::bench_batch(config, options.tokens, options.layout == "padded", dtype);
   bench::TrainingState state(m, trainable, dtype, options.optimizer);
   const double flops = model::model_flops(m, input.batch.sizes, trainable).total();
-  const double seed = 1.0 / static_cast<double>(input.batch.sizes.targets);
-  std::vector<double> times, own_shares, wide_shares;
-  for (int step = 0; step <= options.steps; ++step) {
-    // Rates drift on a shared machine: each step has its own limits, measured beside it.
-    const double wide = bench::gemm_rate(false, 0.2),
-                 own = bf16 ? bench::gemm_rate(true, 0.2) : wide;
-    const double start = bench::processor_s();
-    state.clear_gradients();
-    model::eager_train({m, state.params(), trainable, state.sink(), seed}, input.batch);
-    state.update();
-    if (step == 0) continue;
-    times.push_back(bench::processor_s() - start);
-    own_shares.push_back(flops / times.back() / own);
-    wide_shares.push_back(flops / times.back() / wide);
-  }
+  StepUnderTest step(options, m, trainable, input.batch, state);
+  const Measured measured = measure(step, options.steps, bf16, flops);
   const double mib = 1.0 / (1 << 20);
   const auto* cache = model::cpu_allocator();
   fmt::print(
-      "{}\nmmkit {} {:.0f}M {} {} trained={}{}: {} real of {} tokens, {} pictures, {} targets; "
+      "{}\nmmkit {} {:.0f}M {} {} trained={} recompute={}{}: {} real of {} tokens, {} pictures, {} "
+      "targets; "
       "step "
       "{:.0f} ms, {:.0f} real "
       "tokens/s, {:.1f} GFLOP, {:.3f} of the fp32 and {:.3f} of the {} GEMM rate; memory: process "
       "+{:.0f} MiB, tensors "
       "{:.0f} MiB at most; bytes a parameter: {}\n",
       bench::hardware(), options.shape, elements / 1e6, options.dtype, options.layout,
-      options.train, options.optimizer ? " AdamW" : "", input.batch.sizes.tokens,
+      options.train, options.recompute, options.optimizer ? " AdamW" : "", input.batch.sizes.tokens,
       input.computed_tokens, input.batch.sizes.images, input.batch.sizes.targets,
-      median(times) * 1e3, static_cast<double>(input.batch.sizes.tokens) / median(times),
-      flops / 1e9, median(wide_shares), median(own_shares), options.dtype,
+      median(measured.times) * 1e3,
+      static_cast<double>(input.batch.sizes.tokens) / median(measured.times), flops / 1e9,
+      median(measured.wide_shares), median(measured.own_shares), options.dtype,
       static_cast<double>(bench::peak_resident_bytes() - resident) * mib,
       cache == nullptr ? 0.0 : static_cast<double>(cache->counts().peak_live_bytes) * mib,
       state.bytes_per_parameter());
@@ -94,6 +139,11 @@ void declare_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--train", options.train, "all, or not-tower")
       ->check(CLI::IsMember({"all", "not-tower"}))
+      ->capture_default_str();
+  app.add_option("--recompute", options.recompute,
+                 "Run again in the backward instead of keeping it: none, selective (the mlp of "
+                 "decoder layers), or block")
+      ->check(CLI::IsMember({"none", "selective", "block"}))
       ->capture_default_str();
   app.add_option("--steps", options.steps, "Steps measured; the median counts")
       ->check(CLI::Range(1, 1000))
