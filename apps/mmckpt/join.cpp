@@ -58,11 +58,16 @@ void add_join(CLI::App& app, Action& action) {
   verb->add_option("--feature-layer", options->join.feature_layer,
                    "the tower's layer that is read; 0: embeddings, negative: from the end")
       ->capture_default_str();
+  verb->add_option("--image-token", options->join.image_token,
+                   "id of the picture's mark: what mmshard pack gives it (the id behind the "
+                   "tokenizer's last), where tables have rows to spare; default: a new row behind "
+                   "them")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 31));
   verb->footer(
       "The projector is in neither directory: mmtrain run draws it (model.from).\n"
       "Examples:\n"
       "  mmckpt join clip-vit-large-patch14-336 vicuna-7b-v1.5 llava-1.5-7b-start\n"
-      "  mmckpt join siglip-so400m-patch14-384 Qwen2-7B start --dtype bf16");
+      "  mmckpt join siglip-so400m-patch14-384 Qwen2-7B start --dtype bf16 --image-token 151646");
   verb->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

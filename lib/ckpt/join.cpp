@@ -134,7 +134,7 @@ void check_feature_layer(const Tower& tower, int64_t layer, const std::string& w
                      where);
 }
 
-/// Names and tables of the language directory as a LLaVA has them. Returns the vocabulary's rows.
+/// Names of the language directory as a LLaVA has them. Returns the vocabulary's rows.
 uint64_t settle_language(WeightSource& source, const std::string& origin) {
   const std::string type = type_of(source.config);
   if (type != "llama" && type != "mistral" && type != "qwen2" && type != "qwen3")
@@ -155,14 +155,32 @@ uint64_t settle_language(WeightSource& source, const std::string& origin) {
     throw DataError("{}: no tensor model.embed_tokens.weight", origin);
   const uint64_t rows = table->shape.empty() ? 0 : table->shape[0];
   const int64_t stated = size_at(source.config, "vocab_size", 32000, origin + "/config.json");
-  for (TensorSource& tensor : source.tensors) {
+  for (const TensorSource& tensor : source.tensors) {
     if (tensor.name != kTable && tensor.name != kHead) continue;
     if (tensor.shape.empty() || tensor.shape[0] != static_cast<uint64_t>(stated))
       throw DataError("{}: {} is {}, config.json states a vocabulary of {}", origin, tensor.name,
                       shape_text(tensor.shape), stated);
-    tensor = with_mean_row(tensor, origin);
   }
   return rows;
+}
+
+/// Makes a row for the image token where there is none. Returns the token.
+uint64_t settle_image_token(WeightSource& source, uint64_t rows, const JoinOptions& options,
+                            const std::string& origin) {
+  const uint64_t token = options.image_token.value_or(rows);
+  if (token > rows)
+    throw UsageError("--image-token {} is behind the vocabulary of {}, {} rows; expected 0 to {}",
+                     token, origin, rows, rows);
+  if (token < rows) {
+    source.notes.push_back(fmt::format("image token {}: a row of the vocabulary, as it is", token));
+    return token;
+  }
+  for (TensorSource& tensor : source.tensors) {
+    if (tensor.name == kTable || tensor.name == kHead) tensor = with_mean_row(tensor, origin);
+  }
+  source.notes.push_back(fmt::format(
+      "image token {}: a new row behind the vocabulary, the mean of the others", token));
+  return token;
 }
 
 bool is_tied(const Json& config) {
@@ -170,10 +188,11 @@ bool is_tied(const Json& config) {
   return flag != config.end() && flag->is_boolean() && flag->get<bool>();
 }
 
-Json llava_config(const Tower& tower, Json text, uint64_t image_token, int64_t feature_layer) {
+Json llava_config(const Tower& tower, Json text, uint64_t image_token, uint64_t rows,
+                  int64_t feature_layer) {
   const bool tied = is_tied(text);
   drop_dtype(text);
-  text["vocab_size"] = image_token + 1;
+  text["vocab_size"] = std::max(rows, image_token + 1);
   return {{"architectures", {"LlavaForConditionalGeneration"}},
           {"image_token_index", image_token},
           {"model_type", "llava"},
@@ -233,17 +252,16 @@ Join join(const fs::path& vision, const fs::path& language, const fs::path& out,
     throw DataError("{}: no tensor lm_head.weight, and config.json does not tie it",
                     language.string());
   const DType dtype = options.dtype.value_or(table->dtype);
-  joined.config = llava_config(tower, joined.config, rows, options.feature_layer);
+  const uint64_t token = settle_image_token(joined, rows, options, language.string());
+  joined.config = llava_config(tower, joined.config, token, rows, options.feature_layer);
   joined.config["torch_dtype"] = torch_dtype_name(dtype);
   add_tower(joined, tower, vision.string());
   choose_side_files(joined, tower, vision.string());
   if (options.dtype) {
     for (TensorSource& tensor : joined.tensors) tensor = as_dtype(std::move(tensor), dtype);
   }
-  joined.notes.push_back(
-      fmt::format("image token {}: a new row behind the vocabulary, the mean of the others", rows));
   joined.notes.emplace_back("no projector in it: mmtrain run draws it from the recipe's seed");
-  Join result{{.tensors = joined.tensors.size(), .notes = joined.notes}, rows, tower.left_out};
+  Join result{{.tensors = joined.tensors.size(), .notes = joined.notes}, token, tower.left_out};
   for (const TensorSource& tensor : joined.tensors) result.bytes += tensor_bytes(tensor);
   result.files = write_hugging_face(joined, directory.path(), options.max_shard_bytes);
   copy_side_files(joined, directory.path());

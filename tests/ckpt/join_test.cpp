@@ -111,6 +111,27 @@ TEST_CASE("join: config.json in the published spelling") {
   CHECK(out.notes().empty());
 }
 
+TEST_CASE(
+    "join: an image token inside the tables takes a row as it is; behind them there is none") {
+  const TempDir dir;
+  const fs::path vision = write_clip(dir / "clip"), language = write_language(dir / "llama", 9);
+  const HfWeights llama = HfWeights::open(language);
+  for (const uint64_t token : {7, 9}) {
+    CAPTURE(token);
+    const fs::path to = dir / ("out" + std::to_string(token));
+    CHECK(join(vision, language, to, {.image_token = token}).image_token == token);
+    const mm::Json config = mm::read_json_file(to / "config.json");
+    CHECK(config["image_token_index"] == token);
+    CHECK(config["text_config"]["vocab_size"] == (token < 9 ? 9 : 10));
+    const HfWeights out = HfWeights::open(to);
+    CHECK((out.at(kTable).read() == llama.at("model.embed_tokens.weight").read()) == (token < 9));
+  }
+  CHECK_THROWS_WITH_AS(join(vision, language, dir / "none", {.image_token = 10}),
+                       doctest::Contains("--image-token 10 is behind the vocabulary"),
+                       mm::UsageError);
+  CHECK_FALSE(fs::exists(dir / "none"));
+}
+
 TEST_CASE("join: a SigLIP tower alone, named either way, and a tied Qwen2; files of a given size") {
   const TempDir dir;
   const fs::path language = write_language(dir / "qwen", 9, "qwen2");
