@@ -3,21 +3,25 @@
 
   check_exports.py merged BASE ADAPTER MERGED   logits of peft's model and of the merged directory agree
   check_exports.py load DIR [PICTURE]           transformers loads model, tokenizer and processor of DIR, and answers
+  check_exports.py families MMCKPT              of each family a tiny random model and a peft adapter go through our own form and back:
+                                                transformers loads every tensor and no other, and logits agree
 
-BASE, MERGED, DIR: Hugging Face LLaVA directories; ADAPTER: `mmckpt convert RUN ADAPTER --to peft`. Needs transformers 5.24, peft 0.21, torch 2.11.
+BASE, MERGED, DIR: Hugging Face directories; ADAPTER: `mmckpt convert RUN ADAPTER --to peft`. Needs transformers 5.24, peft 0.21, torch 2.11.
 """
 import os
+import subprocess
 import sys
+import tempfile
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 import torch
-from transformers import AutoProcessor, LlavaForConditionalGeneration
+from transformers import AutoModelForImageTextToText, AutoProcessor
 
 
 def load(directory):
-    model, report = LlavaForConditionalGeneration.from_pretrained(directory, dtype=torch.float32, output_loading_info=True)
+    model, report = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32, output_loading_info=True)
     strange = {k: v for k, v in report.items() if v}
     assert not strange, f"{directory}: {strange}"
     return model.eval()
@@ -26,7 +30,8 @@ def load(directory):
 def inputs_of(model):
     config, made = model.config, torch.Generator().manual_seed(5)
     side, marker = config.vision_config.image_size, config.image_token_index
-    patches = (side // config.vision_config.patch_size) ** 2 + (config.vision_feature_select_strategy == "full")
+    class_token = config.vision_config.model_type == "clip_vision_model" and config.vision_feature_select_strategy == "full"
+    patches = (side // config.vision_config.patch_size) ** 2 + class_token
     words = torch.randint(3, min(config.text_config.vocab_size, marker), (12,), generator=made)
     ids = torch.cat([words[:4], torch.full((patches,), marker), words[4:]])[None]
     return {"input_ids": ids, "pixel_values": torch.randn(1, 3, side, side, generator=made)}
@@ -60,8 +65,107 @@ def loads(directory, picture=None):
         print(said.tolist(), repr(processor.tokenizer.decode(said)))
 
 
+def tiny_models():
+    """(name, model) of each family; vocabulary 150, the image token 149."""
+    import transformers as t
+
+    vocab, side, patch = 150, 28, 7
+    text = dict(vocab_size=vocab, hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                max_position_embeddings=1024, bos_token_id=1, eos_token_id=2)
+    tower = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=3, num_attention_heads=4, image_size=side, patch_size=patch)
+    clip = lambda: t.CLIPVisionConfig(projection_dim=32, **tower)
+    siglip = lambda: t.SiglipVisionConfig(vision_use_head=False, **tower)
+    grids = [[side * r, side * c] for r, c in ([1, 2], [2, 1], [2, 2], [3, 1], [1, 3])]
+    common = dict(image_token_index=vocab - 1)
+    full = dict(vision_feature_layer=-1, vision_feature_select_strategy="full")
+    qwen_text = dict(text, num_attention_heads=3, num_key_value_heads=1)
+    yield "llava", t.LlavaForConditionalGeneration, t.LlavaConfig(vision_config=clip(), text_config=t.LlamaConfig(**text), **common)
+    yield "llava, SigLIP, Qwen2 tied", t.LlavaForConditionalGeneration, t.LlavaConfig(
+        vision_config=siglip(), text_config=t.Qwen2Config(tie_word_embeddings=True, **text), tie_word_embeddings=True, **full, **common)
+    yield "llava, Mistral", t.LlavaForConditionalGeneration, t.LlavaConfig(
+        vision_config=clip(), text_config=t.MistralConfig(sliding_window=None, **text), **common)
+    yield "llava, Qwen3", t.LlavaForConditionalGeneration, t.LlavaConfig(
+        vision_config=clip(), text_config=t.Qwen3Config(head_dim=12, **text), **common)
+    yield "llava_next", t.LlavaNextForConditionalGeneration, t.LlavaNextConfig(
+        vision_config=clip(), text_config=t.LlamaConfig(**text), image_grid_pinpoints=grids, **common)
+    yield "llava_onevision", t.LlavaOnevisionForConditionalGeneration, t.LlavaOnevisionConfig(
+        vision_config=siglip(), text_config=t.Qwen2Config(**text), image_grid_pinpoints=grids, vision_aspect_ratio="anyres_max_2",
+        video_token_index=vocab - 2, **full, **common)
+    yield "qwen2_5_vl", t.Qwen2_5_VLForConditionalGeneration, t.Qwen2_5_VLConfig(
+        vision_config=dict(depth=2, hidden_size=32, intermediate_size=44, num_heads=2, patch_size=patch, window_size=4 * patch, out_hidden_size=48,
+                           fullatt_block_indexes=[1], spatial_merge_size=2, temporal_patch_size=2),
+        text_config=dict(rope_parameters={"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 3, 3]}, **qwen_text),
+        image_token_id=vocab - 1, video_token_id=vocab - 2, vision_start_token_id=vocab - 3, vision_end_token_id=vocab - 4)
+
+
+def varied_inputs(model):
+    """A picture of 28 x 56 pixels between words."""
+    config, made = model.config, torch.Generator().manual_seed(5)
+    family, marker = config.model_type, config.image_token_id
+    if family == "llava":
+        return inputs_of(model)
+    if family == "qwen2_5_vl":
+        grid = torch.tensor([[1, 4, 8]])
+        pictures = {"pixel_values": torch.randn(32, 3 * 2 * 49, generator=made), "image_grid_thw": grid}
+        count = 8
+    else:
+        pictures = {"pixel_values": torch.randn(1, 3, 3, 28, 28, generator=made), "image_sizes": torch.tensor([[28, 56]])}
+        count = model.get_image_features(**pictures).pooler_output[0].shape[0]
+    words = torch.randint(3, config.text_config.vocab_size - 5, (12,), generator=made)
+    opening = [config.vision_start_token_id] if family == "qwen2_5_vl" else []
+    ids = torch.tensor([words[:4].tolist() + opening + [marker] * count + words[4:].tolist()])
+    more = {"mm_token_type_ids": (ids == marker).int()} if family == "qwen2_5_vl" else {}
+    return {"input_ids": ids, **pictures, **more}
+
+
+def randomise(parameters, made, gain=1.0):
+    with torch.no_grad():
+        for parameter in parameters:
+            if parameter.ndim >= 2:
+                parameter.copy_(torch.randn(parameter.shape, generator=made) * gain / parameter[0].numel() ** 0.5)
+            else:
+                parameter.add_(torch.randn(parameter.shape, generator=made) * 0.1)
+
+
+def families(mmckpt):
+    from peft import LoraConfig, get_peft_model
+
+    def tool(*words):
+        subprocess.run([mmckpt, *map(str, words)], check=True, capture_output=True)
+
+    apart = lambda a, b: float((a - b).norm() / b.norm())
+    for name, kind, config in tiny_models():
+        made = torch.Generator().manual_seed(3)
+        model = kind._from_config(config).eval()
+        randomise(model.parameters(), made)
+        model.tie_weights()
+        with tempfile.TemporaryDirectory() as at, torch.no_grad():
+            model.save_pretrained(f"{at}/base")
+            inputs = varied_inputs(model)
+            plain = model(**inputs).logits
+            tool("convert", f"{at}/base", f"{at}/own", "--to", "own")
+            tool("convert", f"{at}/own", f"{at}/hf")
+            back = load(f"{at}/hf")
+            equal = all(torch.equal(value, back.state_dict()[key]) for key, value in model.state_dict().items())
+            ours = back(**inputs).logits
+            adapted = get_peft_model(model, LoraConfig(r=4, lora_alpha=8, lora_dropout=0.05, target_modules=["q_proj", "v_proj", "down_proj"]))
+            randomise([p for n, p in adapted.named_parameters() if "lora_" in n], made, gain=0.5)
+            adapted.eval().save_pretrained(f"{at}/adapter")
+            expected = adapted(**inputs).logits
+            tool("merge", f"{at}/base", f"{at}/adapter", f"{at}/merged")
+            merged_logits = load(f"{at}/merged")(**inputs).logits
+            tool("convert", f"{at}/merged", f"{at}/merged_own", "--to", "own")
+            tool("convert", f"{at}/merged_own", f"{at}/again")
+            again = load(f"{at}/again")(**inputs).logits
+        print(f"{name}: weights {'equal' if equal else 'DIFFER'}, logits {apart(ours, plain):.2g}; adapter moves them by "
+              f"{apart(expected, plain):.2g}, merged differs from peft by {apart(merged_logits, expected):.2g}, its round trip by "
+              f"{apart(again, merged_logits):.2g}")
+        assert equal and apart(ours, plain) == 0 and apart(again, merged_logits) == 0
+        assert apart(merged_logits, expected) < 1e-5 < apart(expected, plain)
+
+
 if __name__ == "__main__":
-    verbs = {"merged": merged, "load": loads}
+    verbs = {"merged": merged, "load": loads, "families": families}
     if len(sys.argv) < 3 or sys.argv[1] not in verbs:
         sys.exit(__doc__)
     verbs[sys.argv[1]](*sys.argv[2:])
