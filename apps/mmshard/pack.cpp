@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "apps/mmshard/verbs.h"
 #include "lib/base/error.h"
@@ -123,10 +124,11 @@ void add_source_options(CLI::App& verb, Flags& flags) {
 }
 
 void add_text_options(CLI::App& verb, Flags& flags) {
-  verb.add_option("--tokenizer", flags.pack.tokenizer,
-                  "SentencePiece model, tokenizer.json, tiktoken file or CLIP's merges; not with "
-                  "--labels")
-      ->check(CLI::ExistingFile)
+  verb.add_option(
+          "--tokenizer", flags.pack.tokenizer,
+          "SentencePiece model, tokenizer.json, vocab.json (merges.txt beside it), tiktoken "
+          "file or CLIP's merges, or a model's directory with one; not with --labels")
+      ->check(CLI::ExistingPath)
       ->group("Text");
   verb.add_option("--tokenizer-scheme", flags.pack.tokenizer_scheme,
                   fmt::format("Pattern and marks of a tiktoken file: {} [by its size]",
@@ -224,8 +226,9 @@ void print(const PackResult& result, const Flags& flags) {
     json["units"] = result.units;
     json["units_reused"] = result.units_reused;
     json["by_other_task"] = result.by_other;
-    json["bad_kinds"] = count_kinds(ledger, false);
-    json["skipped_kinds"] = count_kinds(ledger, true);
+    json["bad_kinds"] = count_kinds(ledger, Fate::kBad);
+    json["skipped_kinds"] = count_kinds(ledger, Fate::kSkipped);
+    json["warned_kinds"] = count_kinds(ledger, Fate::kWarned);
     fmt::print("{}\n", json.dump(2));
     return;
   }
@@ -239,9 +242,12 @@ void print(const PackResult& result, const Flags& flags) {
     fmt::print("  {}\n", bucketing_line(bucketing_from_json(result.manifest.bucketing, out)));
   if (const auto line = duplicates_line(result.manifest.duplicates, out); !line.empty())
     fmt::print("{}\n", line);
-  if (n.bad > 0) fmt::print("  bad: {}\n", describe_kinds(count_kinds(ledger, false)));
-  if (const auto kinds = describe_kinds(count_kinds(ledger, true)); !kinds.empty())
-    fmt::print("  skipped: {}\n", kinds);
+  for (const auto& [word, fate] : {std::pair{"bad", Fate::kBad},
+                                   {"skipped", Fate::kSkipped},
+                                   {"packed with a warning", Fate::kWarned}}) {
+    if (const auto kinds = describe_kinds(count_kinds(ledger, fate)); !kinds.empty())
+      fmt::print("  {}: {}\n", word, kinds);
+  }
 }
 
 int run_pack(Flags& flags) {

@@ -20,8 +20,9 @@ LedgerEntry entry_from(const Json& json, const std::string& origin) {
   entry.path = in.text("path");
   entry.kind = in.text("kind");
   entry.message = in.text("message");
-  entry.skipped =
-      json.contains("skipped") && json["skipped"].is_boolean() && json["skipped"].get<bool>();
+  const auto flag = [&](const char* key) { return json.contains(key) && json[key] == true; };
+  entry.skipped = flag("skipped");
+  entry.warned = flag("warned");
   return entry;
 }
 
@@ -36,6 +37,7 @@ void write_ledger(const std::filesystem::path& path, std::span<const LedgerEntry
                  {"kind", entry.kind},
                  {"message", entry.message}};
     if (entry.skipped) line["skipped"] = true;
+    if (entry.warned) line["warned"] = true;
     text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
   write_file_atomic(path, text);
@@ -54,10 +56,10 @@ std::vector<LedgerEntry> read_ledger(const std::filesystem::path& path) {
   return entries;
 }
 
-std::map<std::string, uint64_t> count_kinds(std::span<const LedgerEntry> entries, bool skipped) {
+std::map<std::string, uint64_t> count_kinds(std::span<const LedgerEntry> entries, Fate fate) {
   std::map<std::string, uint64_t> kinds;
   for (const LedgerEntry& entry : entries) {
-    if (entry.skipped == skipped) ++kinds[entry.kind];
+    if (entry.fate() == fate) ++kinds[entry.kind];
   }
   return kinds;
 }
@@ -74,12 +76,12 @@ std::string describe_kinds(const std::map<std::string, uint64_t>& kinds) {
 
 void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, double limit) {
   const auto bad = static_cast<uint64_t>(std::count_if(
-      entries.begin(), entries.end(), [](const LedgerEntry& e) { return !e.skipped; }));
+      entries.begin(), entries.end(), [](const LedgerEntry& e) { return e.fate() == Fate::kBad; }));
   if (static_cast<double>(bad) <= limit * static_cast<double>(samples + bad)) return;
   std::string names;
   size_t named = 0;
   for (const LedgerEntry& entry : entries) {
-    if (entry.skipped) continue;
+    if (entry.fate() != Fate::kBad) continue;
     if (++named > kNamed) break;
     names += fmt::format("; row {} ({}): {}: {}", entry.row,
                          entry.path.empty() ? entry.key : entry.path, entry.kind, entry.message);
@@ -89,7 +91,7 @@ void check_bad_limit(std::span<const LedgerEntry> entries, uint64_t samples, dou
       "{} of {} samples are bad ({:.3g} %), the limit is {:.3g} %: {}; mend them or raise "
       "--bad-limit{}",
       bad, samples + bad, 100.0 * static_cast<double>(bad) / static_cast<double>(samples + bad),
-      100 * limit, describe_kinds(count_kinds(entries, false)), names);
+      100 * limit, describe_kinds(count_kinds(entries, Fate::kBad)), names);
 }
 
 }  // namespace mm::data

@@ -23,10 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// All samples and bad rows of the units, in source order.
+/// All samples, bad rows and warnings of the units, each in source order.
 struct Gathered {
   ShardInput input;
-  std::vector<LedgerEntry> bad;
+  std::vector<LedgerEntry> bad, warnings;
 };
 
 Gathered gather(std::vector<UnitTable> tables) {
@@ -34,6 +34,7 @@ Gathered gather(std::vector<UnitTable> tables) {
   for (UnitTable& table : tables) {
     std::move(table.samples.begin(), table.samples.end(), std::back_inserter(all.input.samples));
     std::move(table.bad.begin(), table.bad.end(), std::back_inserter(all.bad));
+    std::move(table.warnings.begin(), table.warnings.end(), std::back_inserter(all.warnings));
     all.input.unit_hashes.push_back(table.content_hash);
   }
   return all;
@@ -85,7 +86,7 @@ struct SetTokenizer {
 SetTokenizer tokenizer_of(const PackOptions& options) {
   SetTokenizer set;
   if (options.source.labels.empty()) {
-    set.content = read_file(options.tokenizer);
+    set.content = text::read_tokenizer(options.tokenizer);
     set.tokenizer = text::load_tokenizer(options.tokenizer, {.scheme = options.tokenizer_scheme});
     return set;
   }
@@ -135,12 +136,20 @@ PictureEntry pictures_of(const PackOptions& options) {
           has_varied_pictures(options)};
 }
 
+std::vector<LedgerEntry> ledger_of(const Gathered& all) {
+  std::vector<LedgerEntry> ledger;
+  std::merge(all.bad.begin(), all.bad.end(), all.warnings.begin(), all.warnings.end(),
+             std::back_inserter(ledger),
+             [](const LedgerEntry& a, const LedgerEntry& b) { return a.row < b.row; });
+  return ledger;
+}
+
 /// Everything but the shards, then the manifest, then the whole set in its place.
 void finish(const Gathered& all, const std::vector<ShardPlan>& plans, DatasetManifest& manifest,
             PackWorkspace& workspace) {
   const fs::path& set = workspace.set();
   write_index(set / "index.mmi", index_rows(all.input, plans));
-  write_ledger(set / "ledger.jsonl", all.bad);
+  write_ledger(set / "ledger.jsonl", ledger_of(all));
   manifest.index = describe_file(set, "index.mmi");
   manifest.ledger = describe_file(set, "ledger.jsonl");
   workspace.board().write(set / "manifest.json", to_json(manifest).dump(2) + "\n");

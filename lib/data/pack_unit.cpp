@@ -11,7 +11,7 @@ namespace {
 
 // Payloads back to back, the table, then a tail: bytes of the table, hash of the records, hash of
 // table and both numbers before it (u64 each), magic.
-constexpr std::string_view kMagic = "MMUNIT4\n";
+constexpr std::string_view kMagic = "MMUNIT5\n";
 constexpr size_t kNumbersBytes = 2 * sizeof(uint64_t);
 constexpr size_t kTailBytes = kNumbersBytes + sizeof(uint64_t) + kMagic.size();
 
@@ -28,6 +28,7 @@ std::string get_string(ByteReader& in) {
 void put_entry(ByteWriter& out, const LedgerEntry& entry) {
   out.put(entry.row);
   out.put(static_cast<uint8_t>(entry.skipped));
+  out.put(static_cast<uint8_t>(entry.warned));
   for (const auto* text : {&entry.key, &entry.path, &entry.kind, &entry.message})
     put_string(out, *text);
 }
@@ -36,6 +37,7 @@ LedgerEntry get_entry(ByteReader& in) {
   LedgerEntry entry;
   entry.row = in.get<uint64_t>();
   entry.skipped = in.get<uint8_t>() != 0;
+  entry.warned = in.get<uint8_t>() != 0;
   for (auto* text : {&entry.key, &entry.path, &entry.kind, &entry.message}) *text = get_string(in);
   return entry;
 }
@@ -81,8 +83,10 @@ std::string encode_table(const UnitTable& table) {
   ByteWriter out;
   out.put(static_cast<uint32_t>(table.samples.size()));
   for (const UnitSample& sample : table.samples) put_sample(out, sample);
-  out.put(static_cast<uint32_t>(table.bad.size()));
-  for (const LedgerEntry& entry : table.bad) put_entry(out, entry);
+  for (const auto* entries : {&table.bad, &table.warnings}) {
+    out.put(static_cast<uint32_t>(entries->size()));
+    for (const LedgerEntry& entry : *entries) put_entry(out, entry);
+  }
   return out.take();
 }
 
@@ -92,7 +96,9 @@ UnitTable parse_table(std::span<const std::byte> bytes, uint32_t unit) {
   UnitTable table;
   for (auto left = in.get<uint32_t>(); left > 0; --left)
     table.samples.push_back(get_sample(in, unit));
-  for (auto left = in.get<uint32_t>(); left > 0; --left) table.bad.push_back(get_entry(in));
+  for (auto* entries : {&table.bad, &table.warnings}) {
+    for (auto left = in.get<uint32_t>(); left > 0; --left) entries->push_back(get_entry(in));
+  }
   return table;
 }
 
@@ -163,6 +169,7 @@ void UnitWriter::add(const UnitOutcome& outcome) {
                             .picture_hashes = sample->picture_hashes,
                             .original = sample->original,
                             .cut = sample->cut});
+  table_.warnings.insert(table_.warnings.end(), sample->warnings.begin(), sample->warnings.end());
   file_.write(sample->payload);
   offset_ += sample->payload.size();
 }

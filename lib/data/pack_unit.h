@@ -37,6 +37,7 @@ struct UnitSample {
 struct UnitTable {
   std::vector<UnitSample> samples;
   std::vector<LedgerEntry> bad;
+  std::vector<LedgerEntry> warnings;  ///< of samples
   uint64_t content_hash = 0;  ///< XXH3 of the table, checksums included: equal for equal content
 };
 

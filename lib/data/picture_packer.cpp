@@ -102,9 +102,9 @@ Result<PackedPicture> PicturePacker::pack(const std::string& file, int orientati
     if (!grid) return grid.failure();
     picture.grid = *grid;
   }
-  const auto decoded =
-      image::decode_prepared(image::as_bytes(file), preparation_, decoding(orientation));
+  auto decoded = image::decode_prepared(image::as_bytes(file), preparation_, decoding(orientation));
   if (!decoded) return decoded.failure();
+  picture.damage = std::move(decoded->damage);
   const image::Image& image = decoded->image;
   const int32_t tiles = picture.grid ? picture.grid->tiles : 1;
   picture.width = static_cast<uint16_t>(image.width);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/data/pack_options.h"
@@ -20,6 +21,7 @@ struct PackedPicture {
   uint16_t width = 0, height = 0;
   std::string bytes;
   std::optional<PictureGrid> grid;
+  std::vector<Failure> damage = {};  ///< as image::Decoded
 
   StoredPicture stored() const { return {codec, width, height, bytes, grid}; }
 };

@@ -47,6 +47,17 @@ SampleText text_of(const text::RenderedSample& rendered) {
   return text;
 }
 
+void warn_of_damage(const Record& record, size_t i, const PackedPicture& picture,
+                    BuiltSample& sample) {
+  for (const Failure& damage : picture.damage)
+    sample.warnings.push_back({.row = record.row,
+                               .key = record.key,
+                               .path = record.images[i],
+                               .kind = damage.kind,
+                               .message = damage.message,
+                               .warned = true});
+}
+
 }  // namespace
 
 SampleBuilder::SampleBuilder(const PackOptions& options, const text::Tokenizer& tokenizer)
@@ -137,6 +148,7 @@ std::variant<BuiltSample, LedgerEntry> SampleBuilder::build_bucketed(const Recor
   sample.repeat = record.repeat;
   sample.source = record.source;
   sample.picture_hashes.push_back(xxh3_64(std::string_view(**file)));
+  warn_of_damage(record, 0, *picture, sample);
   const StoredPicture stored = picture->stored();
   sample.payload = encode_sample({std::move(text->ids), {}, {0}}, {&stored, 1});
   return sample;
@@ -166,7 +178,9 @@ std::variant<BuiltSample, LedgerEntry> SampleBuilder::build(const Record& record
     if (auto bad = add_pictures(record, count, pictures)) return *bad;
   }
   std::vector<StoredPicture> stored;
-  for (const PackedPicture& picture : pictures.packed) {
+  for (size_t i = 0; i < pictures.packed.size(); ++i) {
+    const PackedPicture& picture = pictures.packed[i];
+    warn_of_damage(record, i, picture, sample);
     stored.push_back(picture.stored());
     sample.width = std::max<int32_t>(sample.width, picture.width);
     sample.height = std::max<int32_t>(sample.height, picture.height);

@@ -24,13 +24,14 @@ struct BuiltSample {
   uint64_t row = 0;  ///< of the source
   std::string key;
   SampleSize size;
-  int32_t width = 0, height = 0;         ///< of the largest stored tile; 0 without
-  std::string payload;                   ///< encode_sample
-  uint32_t repeat = 0;                   ///< of the record
-  uint32_t source = 0;                   ///< likewise
-  std::vector<uint64_t> picture_hashes;  ///< XXH3 of each picture's bytes as the source has them
-  PictureSides original = {};            ///< of the picture of a bucketed set: upright, unscaled
-  bool cut = false;                      ///< likewise: the caption was too long
+  int32_t width = 0, height = 0;           ///< of the largest stored tile; 0 without
+  std::string payload;                     ///< encode_sample
+  uint32_t repeat = 0;                     ///< of the record
+  uint32_t source = 0;                     ///< likewise
+  std::vector<uint64_t> picture_hashes;    ///< XXH3 of each picture's bytes as the source has them
+  PictureSides original = {};              ///< of the picture of a bucketed set: upright, unscaled
+  bool cut = false;                        ///< likewise: the caption was too long
+  std::vector<LedgerEntry> warnings = {};  ///< damage that its pictures were decoded in spite of
 };
 
 /// Records to samples: reads and prepares pictures, renders and tokenises the conversation.

@@ -89,7 +89,7 @@ Result<Decoded> decode(std::span<const std::byte> file, const DecodeOptions& opt
   out.image.height = header->stored.height;
   add_header_notes(*header, out.notes);
   if (auto failure = read_image(**reader, out.image)) return *failure;
-  if (auto failure = (*reader)->finish(out.notes)) return *failure;
+  if (auto failure = (*reader)->finish(out)) return *failure;
   if (options.orient == Orient::kApply)
     out.image = apply_orientation(std::move(out.image), header->orientation);
   return out;

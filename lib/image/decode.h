@@ -38,6 +38,10 @@ struct Decoded {
   Header header;
   std::vector<std::string>
       notes;  ///< harmless oddities: "icc ignored", "trailing bytes: 200", "png: iCCP: ..."
+  /// What the decoder passed over. "stray_bytes": between a JPEG's segments, the picture is whole;
+  /// "damaged_part": restart intervals of a JPEG hold too many bytes, too few or bad codes, the
+  /// rest of the picture is right.
+  std::vector<Failure> damage;
 };
 
 /// `probe` within the limits of the options, and with their orientation for a file that has none.
@@ -48,9 +52,10 @@ Result<Header> probe_for(std::span<const std::byte> file, const DecodeOptions& o
 /// inverted samples. PNG: 16-bit samples become round(v/257), palettes and tRNS are expanded. WebP
 /// and GIF: the first frame on its canvas, which is transparent around it (a GIF without a
 /// transparent colour: colour 0). Alpha is composited: out = round((c*a + behind*(255-a)) / 255).
-/// Colour profiles and gamma are ignored. All or nothing: any sign of damage to the picture is a
-/// failure, never a partial picture. Memory grows with the rows that were really decoded.
-/// Thread-safe. Failure kinds are those of `probe`; libjpeg's premature end counts as "truncated".
+/// Colour profiles and gamma are ignored. All or nothing: damage to the picture is a failure, never
+/// a partial picture, but for what `damage` lists. Memory grows with the rows that were really
+/// decoded. Thread-safe. Failure kinds are those of `probe`; libjpeg's premature end counts as
+/// "truncated".
 Result<Decoded> decode(std::span<const std::byte> file, const DecodeOptions& options = {});
 
 }  // namespace mm::image

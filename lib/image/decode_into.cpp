@@ -1,8 +1,5 @@
 #include "lib/image/decode_into.h"
 
-#include <string>
-#include <vector>
-
 #include "lib/base/error.h"
 #include "lib/image/row_reader.h"
 
@@ -16,8 +13,8 @@ std::optional<Failure> decode_into(std::span<const std::byte> file, const Header
   auto reader = open_rows(file, header, options);
   if (!reader) return reader.failure();
   if (auto failure = (*reader)->read(rgb.data(), height)) return failure;
-  std::vector<std::string> notes;
-  return (*reader)->finish(notes);
+  Decoded unused;
+  return (*reader)->finish(unused);
 }
 
 }  // namespace mm::image

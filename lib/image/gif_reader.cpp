@@ -73,11 +73,11 @@ class GifReader final : public RowReader {
   }
 
   // What follows the first frame is not this picture; it is only counted.
-  std::optional<Failure> finish(std::vector<std::string>& notes) override {
+  std::optional<Failure> finish(Decoded& out) override {
     const auto& file = input_.file;
     if (input_.at < file.size() && std::to_integer<int>(file[input_.at]) != 0x3B)
-      notes.emplace_back("first picture of several");
-    if (input_.at == file.size()) notes.emplace_back("gif: no end mark");
+      out.notes.emplace_back("first picture of several");
+    if (input_.at == file.size()) out.notes.emplace_back("gif: no end mark");
     return std::nullopt;
   }
 

@@ -21,7 +21,10 @@ struct Session {
   std::jmp_buf jump{};
   int max_scans = 0;
   int error_code = 0;
-  int extraneous_warnings = 0;
+  int64_t stray_bytes = 0;  // between segments
+  // Of restart intervals: bytes left over, codes that no table has, intervals that end early.
+  int64_t left_over = 0, bad_codes = 0, early_ends = 0;
+  bool odd_header = false;
   bool scans_exceeded = false;
   char message[JMSG_LENGTH_MAX] = {};
 };
@@ -33,20 +36,28 @@ struct Session {
   std::longjmp(session->jump, 1);
 }
 
+bool is_restart(int marker) { return marker >= 0xD0 && marker <= 0xD7; }
+
 // Level -1 is a warning: the data is damaged and the library would go on with invented pixels. We
-// do not.
+// do not, with two exceptions that its users expect to load: bytes that it could skip between
+// segments, and damage that ends at the next restart marker. Data that ends early with the file or
+// the scan, and markers out of turn, stay errors.
 void on_message(j_common_ptr codec, int level) {
   if (level >= 0) return;
   const int code = codec->err->msg_code;
-  // Bytes left over before a restart marker are pixels that could not be decoded; before other
-  // markers they are padding.
-  const int marker = codec->err->msg_parm.i[1];
-  if (code == JWRN_EXTRANEOUS_DATA && marker >= 0xD0 && marker <= 0xD7) fail(codec);
-  if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR) {
-    ++static_cast<Session*>(codec->client_data)->extraneous_warnings;
-    return;
+  auto* session = static_cast<Session*>(codec->client_data);
+  if (code == JWRN_EXTRANEOUS_DATA) {
+    const int bytes = codec->err->msg_parm.i[0], marker = codec->err->msg_parm.i[1];
+    (is_restart(marker) ? session->left_over : session->stray_bytes) += bytes;
+  } else if (code == JWRN_HIT_MARKER && is_restart(session->codec.unread_marker)) {
+    ++session->early_ends;
+  } else if (code == JWRN_HUFF_BAD_CODE && session->codec.restart_interval > 0) {
+    ++session->bad_codes;
+  } else if (code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR) {
+    session->odd_header = true;
+  } else {
+    fail(codec);
   }
-  fail(codec);
 }
 
 void ignore_output(j_common_ptr) {}
@@ -174,15 +185,29 @@ class JpegReader final : public RowReader {
     return std::nullopt;
   }
 
-  std::optional<Failure> finish(std::vector<std::string>& notes) override {
+  std::optional<Failure> finish(Decoded& out) override {
     if (!finish_rows(session_)) return failure();
-    if (session_.extraneous_warnings > 0) notes.push_back("jpeg: stray bytes between segments");
+    add_damage(out.damage);
+    if (session_.odd_header) out.notes.push_back("jpeg: a header of another version");
     const size_t left = session_.codec.src->bytes_in_buffer;
-    if (left > 0) notes.push_back(fmt::format("trailing bytes: {}", left));
+    if (left > 0) out.notes.push_back(fmt::format("trailing bytes: {}", left));
     return std::nullopt;
   }
 
  private:
+  void add_damage(std::vector<Failure>& damage) const {
+    const Session& s = session_;
+    if (s.stray_bytes > 0) {
+      damage.push_back(
+          {"stray_bytes", fmt::format("JPEG: {} stray bytes between segments", s.stray_bytes)});
+    }
+    if (s.left_over + s.bad_codes + s.early_ends == 0) return;
+    damage.push_back({"damaged_part",
+                      fmt::format("JPEG: parts of the picture are wrong: restart intervals with {} "
+                                  "bytes left over, {} bad codes, {} early ends",
+                                  s.left_over, s.bad_codes, s.early_ends)});
+  }
+
   Failure failure() const {
     const std::string_view kind = session_.scans_exceeded ? "too_large" : kind_of(session_);
     return {std::string(kind), fmt::format("JPEG: {}", session_.message)};

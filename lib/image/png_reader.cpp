@@ -130,11 +130,11 @@ class PngReader final : public RowReader {
     return std::nullopt;
   }
 
-  std::optional<Failure> finish(std::vector<std::string>& notes) override {
+  std::optional<Failure> finish(Decoded& out) override {
     if (!finish_file(session_)) return failure();
-    if (session_.warnings > 0) notes.push_back(fmt::format("png: {}", session_.warning));
+    if (session_.warnings > 0) out.notes.push_back(fmt::format("png: {}", session_.warning));
     const size_t left = session_.file.size() - session_.at;
-    if (left > 0) notes.push_back(fmt::format("trailing bytes: {}", left));
+    if (left > 0) out.notes.push_back(fmt::format("trailing bytes: {}", left));
     return std::nullopt;
   }
 

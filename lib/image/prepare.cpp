@@ -124,7 +124,7 @@ Result<Decoded> decode_prepared(std::span<const std::byte> file, const Preparati
   add_header_notes(*header, out.notes);
   if (auto failure = Canvas(route, preparation.pad_colour).stream(**reader, resizer))
     return *failure;
-  if (auto failure = (*reader)->finish(out.notes)) return *failure;
+  if (auto failure = (*reader)->finish(out)) return *failure;
   out.image = resizer.finish();
   return out;
 }

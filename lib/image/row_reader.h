@@ -18,8 +18,9 @@ class RowReader {
   virtual ~RowReader() = default;
   /// Writes the next `count` rows to `out`, [count, width, 3]; `count` is at most the rows left.
   virtual std::optional<Failure> read(uint8_t* out, int32_t count) = 0;
-  /// Reads to the end of the file; reports damage that shows only there and adds to `notes`.
-  virtual std::optional<Failure> finish(std::vector<std::string>& notes) = 0;
+  /// Reads to the end of the file; fails for damage that shows only there, adds to `out.notes` and
+  /// `out.damage`.
+  virtual std::optional<Failure> finish(Decoded& out) = 0;
 };
 
 using OpenedReader = Result<std::unique_ptr<RowReader>>;

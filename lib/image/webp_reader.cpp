@@ -77,9 +77,9 @@ class WebpReader final : public RowReader {
     return std::nullopt;
   }
 
-  std::optional<Failure> finish(std::vector<std::string>& notes) override {
+  std::optional<Failure> finish(Decoded& out) override {
     const size_t left = file_.size() - riff_bytes(file_);
-    if (left > 0) notes.push_back(fmt::format("trailing bytes: {}", left));
+    if (left > 0) out.notes.push_back(fmt::format("trailing bytes: {}", left));
     return std::nullopt;
   }
 

@@ -84,6 +84,31 @@ TEST_CASE(
   CHECK(verify_dataset(dir / "out").sound());
 }
 
+TEST_CASE("pack: a picture damaged up to the next restart marker is packed, with a warning") {
+  const TempDir dir;
+  std::string file = mm::read_file(field_picture("restart.jpg"));
+  mm::write_file_atomic(dir / "good.jpg", file);
+  mm::write_file_atomic(dir / "stray.jpg", file.insert(file.find("\xFF\xD1"), "abcde"));
+  write_jsonl(dir / "in.jsonl",
+              {{"good.jpg", "a cat"}, {"stray.jpg", "a dog"}, {"none.jpg", "a cat and"}});
+  PackOptions options = toy_options(dir / "in.jsonl");
+  options.source.image_root = dir.path();
+  const PackRun run{.output = dir / "out", .threads = 1, .bad_limit = 0.4};
+  const PackResult result = pack_dataset(options, run);
+  CHECK(result.manifest.counts.samples == 2);
+  CHECK(result.manifest.counts.bad == 1);
+  CHECK(result.manifest.source_rows.count == 3);
+  const auto ledger = read_ledger(dir / "out/ledger.jsonl");
+  REQUIRE(ledger.size() == 2);
+  CHECK(ledger[0].row == 1);
+  CHECK(ledger[0].path == "stray.jpg");
+  CHECK(ledger[0].kind == "damaged_part");
+  CHECK(ledger[0].message.find("5 bytes left over") != std::string::npos);
+  CHECK(ledger[0].fate() == Fate::kWarned);
+  CHECK(ledger[1].fate() == Fate::kBad);
+  CHECK(verify_dataset(dir / "out").sound());
+}
+
 TEST_CASE("C06: a header that claims a giant picture is one bad sample") {
   const TempDir dir;
   auto rows = good_rows(3);
