@@ -16,6 +16,19 @@ const json* find(const json& part, const char* key) {
 
 }  // namespace
 
+json parse_limited(std::string_view text, std::string_view origin) {
+  constexpr int kMaxDepth = 64;
+  const auto guard = [&](int depth, json::parse_event_t, json&) {
+    if (depth > kMaxDepth) throw DataError("{}: nested deeper than {}", origin, kMaxDepth);
+    return true;
+  };
+  try {
+    return json::parse(text, guard);
+  } catch (const json::exception& e) {
+    throw DataError("{}: not a tokenizer's JSON: {}", origin, e.what());
+  }
+}
+
 std::string type_of(const json& part) {
   if (!part.is_object()) return "none";
   const json* type = find(part, "type");

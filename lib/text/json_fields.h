@@ -7,6 +7,8 @@
 
 namespace mm::text {
 
+/// Parses hostile text, no deeper than 64 levels. Throws DataError with `origin`.
+nlohmann::json parse_limited(std::string_view text, std::string_view origin);
 /// The "type" of a part of a tokenizer.json; "none" for what is no object, "?" without a type.
 std::string type_of(const nlohmann::json& part);
 /// The text under `key`, or `fallback` if it is missing or null. Throws DataError with `origin` if

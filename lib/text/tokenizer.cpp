@@ -9,6 +9,7 @@
 #include "lib/text/sentencepiece_tokenizer.h"
 #include "lib/text/tiktoken.h"
 #include "lib/text/tokenizer_json.h"
+#include "lib/text/vocab_merges.h"
 
 namespace mm::text {
 namespace {
@@ -143,11 +144,36 @@ std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view content, std::string
   return parse_sentencepiece(content, origin, options);
 }
 
+std::optional<std::filesystem::path> find_tokenizer(const std::filesystem::path& directory) {
+  for (const char* name :
+       {"tokenizer.json", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model"}) {
+    if (std::filesystem::is_regular_file(directory / name)) return directory / name;
+  }
+  if (has_vocab_and_merges(directory)) return directory / "vocab.json";
+  return std::nullopt;
+}
+
+std::string read_tokenizer(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) {
+    const auto found = find_tokenizer(path);
+    if (!found)
+      throw DataError(
+          "{}: no tokenizer in it; expected tokenizer.json, a SentencePiece model, or vocab.json "
+          "and "
+          "merges.txt",
+          path.string());
+    return read_tokenizer(*found);
+  }
+  if (path.filename() == "vocab.json" && has_vocab_and_merges(path.parent_path()))
+    return compose_tokenizer_json(path.parent_path());
+  return read_file(path, kMaxFileBytes);
+}
+
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path,
                                           const TokenizerOptions& options) {
   TokenizerOptions named = options;
   if (named.scheme.empty()) named.scheme = scheme_of_name(path);
-  return parse_tokenizer(read_file(path, kMaxFileBytes), path.string(), named);
+  return parse_tokenizer(read_tokenizer(path), path.string(), named);
 }
 
 }  // namespace mm::text

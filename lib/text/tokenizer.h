@@ -110,9 +110,18 @@ std::string tokenizer_copy_name(TokenizerKind kind, std::string_view scheme);
 /// SCHEME of a name "any.SCHEME.tiktoken"; empty for others.
 std::string scheme_of_name(const std::filesystem::path& path);
 
+/// The tokenizer of a model's directory: its tokenizer.json, SentencePiece model by the usual
+/// names, or vocab.json with merges.txt beside it. Nothing if it has none.
+std::optional<std::filesystem::path> find_tokenizer(const std::filesystem::path& directory);
+/// What parse_tokenizer takes: the content of the file; of a vocab.json with merges.txt beside it
+/// the tokenizer.json that they stand for (vocab_merges.h); of a directory that of find_tokenizer.
+/// Throws IoError, DataError.
+std::string read_tokenizer(const std::filesystem::path& path);
+
 /// Loads a SentencePiece model, a tokenizer.json, a tiktoken file, CLIP's list of merges or class
-/// names. Executes nothing; sizes and ids are checked before they are believed. Throws DataError
-/// naming `origin` and what is wrong or not supported, IoError if the file cannot be read.
+/// names, or what read_tokenizer makes of `path`. Executes nothing; sizes and ids are checked
+/// before they are believed. Throws DataError naming `origin` and what is wrong or not supported,
+/// IoError if the file cannot be read.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path,
                                           const TokenizerOptions& options = {});
 std::unique_ptr<Tokenizer> parse_tokenizer(std::string_view content, std::string_view origin,

@@ -14,20 +14,6 @@ namespace {
 // 150,000 pieces cannot afford.
 using nlohmann::json;
 
-constexpr int kMaxDepth = 64;
-
-json parse(std::string_view text, std::string_view origin) {
-  const auto guard = [&](int depth, json::parse_event_t, json&) {
-    if (depth > kMaxDepth) throw DataError("{}: nested deeper than {}", origin, kMaxDepth);
-    return true;
-  };
-  try {
-    return json::parse(text, guard);
-  } catch (const json::exception& e) {
-    throw DataError("{}: not a tokenizer.json: {}", origin, e.what());
-  }
-}
-
 const json& part_of(const json& root, const char* key) {
   static const json kNull;
   const auto found = root.find(key);
@@ -67,7 +53,13 @@ std::unique_ptr<Tokenizer> read(const json& root, std::string_view origin,
   parts.wrapping = read_post_processor(part_of(root, "post_processor"), origin);
   parts.decoder = read_decoder(part_of(root, "decoder"), origin);
   find_usual_ids(parts);
-  read_model(part_of(root, "model"), origin, parts);
+  const json& model = part_of(root, "model");
+  read_model(model, origin, parts);
+  // Published CLIP files leave the ends of words to a wrapper around the tokenizer.
+  const std::string suffix =
+      model.is_object() ? text_field(model, "end_of_word_suffix", "", origin) : "";
+  if (!suffix.empty() && type_of(part_of(root, "decoder")) == "ByteLevel")
+    parts.decoder = word_end_decoder(suffix);
   return make_pipeline_tokenizer(std::move(parts), options);
 }
 
@@ -75,7 +67,7 @@ std::unique_ptr<Tokenizer> read(const json& root, std::string_view origin,
 
 std::unique_ptr<Tokenizer> parse_tokenizer_json(std::string_view text, std::string_view origin,
                                                 const TokenizerOptions& options) {
-  const json root = parse(text, origin);
+  const json root = parse_limited(text, origin);
   if (!root.is_object()) throw DataError("{}: not a tokenizer.json: no object", origin);
   try {
     return read(root, origin, options);

@@ -36,6 +36,22 @@ std::unique_ptr<Tokenizer> load(const Json& entry, const std::string& name) {
   return parse_tokenizer(entry.at("content").get<std::string>(), name, options);
 }
 
+/// The tokenizers library leaves the ends of CLIP's words in a text; the wrapper that everybody
+/// uses puts blanks there, and so do we.
+std::string without_word_ends(const std::string& text) {
+  constexpr std::string_view kEnd = "</w>";
+  std::string out;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text.compare(at, kEnd.size(), kEnd) != 0) {
+      out += text[at];
+      continue;
+    }
+    at += kEnd.size() - 1;
+    if (at + 1 < text.size()) out += ' ';
+  }
+  return out;
+}
+
 void check_cases(const std::vector<std::string>& kinds) {
   int count = 0;
   for (const Json& entry : cases()) {
@@ -49,7 +65,7 @@ void check_cases(const std::vector<std::string>& kinds) {
       CAPTURE(row[0].dump(-1, ' ', true));
       const Ids ids = tokenizer->encode_whole(text);
       CHECK(ids == row[1].get<Ids>());
-      CHECK(tokenizer->decode(row[1].get<Ids>()) == row[2].get<std::string>());
+      CHECK(tokenizer->decode(row[1].get<Ids>()) == without_word_ends(row[2].get<std::string>()));
     }
   }
   CHECK(count > 0);
