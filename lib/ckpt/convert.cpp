@@ -43,6 +43,8 @@ size_t write_own(const WeightSource& source, const fs::path& out) {
     state["contract"]["lora"] = {{"rank", source.low_rank->rank},
                                  {"alpha", source.low_rank->alpha}};
   writer.commit(std::span(&report, 1), state);
+  if (source.low_rank && source.low_rank->dropout > 0)
+    state["contract"]["lora"]["dropout"] = source.low_rank->dropout;
   return 1;
 }
 

@@ -76,9 +76,10 @@ void note_adapter(const std::filesystem::path& directory, Inspection& out) {
   const auto shown = [&](const char* key) {
     return config.is_object() && config.contains(key) ? config.at(key).dump() : "absent";
   };
-  out.notes.push_back(fmt::format("adapter {}: rank {}, alpha {}, modules {}, whole {}",
+  out.notes.push_back(fmt::format("adapter {}: rank {}, alpha {}, dropout {}, modules {}, whole {}",
                                   shown("peft_type"), shown("r"), shown("lora_alpha"),
-                                  shown("target_modules"), shown("modules_to_save")));
+                                  shown("lora_dropout"), shown("target_modules"),
+                                  shown("modules_to_save")));
 }
 
 }  // namespace

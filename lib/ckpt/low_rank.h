@@ -12,6 +12,7 @@ namespace mm::ckpt {
 struct LowRank {
   int64_t rank = 0;
   double alpha = 0;
+  double dropout = 0;  ///< of the pairs' inputs while they are trained; no part of the sum
   double scale() const { return alpha / static_cast<double>(rank); }
 };
 

@@ -69,6 +69,10 @@ PeftAdapter open_peft(const std::filesystem::path& directory, std::string_view m
     throw DataError("{}: \"lora_alpha\": a number expected", origin);
   adapter.rank = rank->get<int64_t>();
   adapter.alpha = alpha->get<double>();
+  const Json dropout = config.value("lora_dropout", Json(0.0));
+  if (!dropout.is_number() || dropout < 0 || dropout > 1)
+    throw DataError("{}: \"lora_dropout\": a number from 0 to 1 expected", origin);
+  adapter.dropout = dropout.get<double>();
   adapter.files = std::make_shared<HfWeights>(HfWeights::open(directory));
   for (const auto& [stored, tensor] : adapter.files->tensors()) {
     const std::string name = name_of(stored, model_type, directory.string());
@@ -88,7 +92,7 @@ Json peft_config(const LowRank& low_rank, const PeftFacts& facts) {
       {"inference_mode", true},
       {"r", low_rank.rank},
       {"lora_alpha", whole ? Json(static_cast<int64_t>(low_rank.alpha)) : Json(low_rank.alpha)},
-      {"lora_dropout", 0.0},
+      {"lora_dropout", low_rank.dropout},
       {"bias", "none"},
       {"fan_in_fan_out", false},
       {"use_rslora", false},

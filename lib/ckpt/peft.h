@@ -19,12 +19,13 @@ namespace mm::ckpt {
 struct PeftAdapter {
   int64_t rank = 0;
   double alpha = 0;
+  double dropout = 0;
   /// By published name: low-rank pairs "<module>.lora_A.weight", "<module>.lora_B.weight",
   /// and tensors that are saved whole (modules_to_save). Point into `files`.
   std::map<std::string, HfTensor> tensors;
   std::shared_ptr<const HfWeights> files;
 
-  LowRank low_rank() const { return {rank, alpha}; }
+  LowRank low_rank() const { return {rank, alpha, dropout}; }
 };
 
 /// Throws IoError, or DataError naming the file and key for what would change the sum without being

@@ -29,7 +29,9 @@ void read_contract(WeightSource& source, const Json& state) {
     const Json rank = lora->value("rank", Json()), alpha = lora->value("alpha", Json());
     if (!rank.is_number_integer() || rank < 1 || !alpha.is_number())
       throw DataError("the checkpoint's contract has adapters without a rank or alpha");
-    source.low_rank = LowRank{rank.get<int64_t>(), alpha.get<double>()};
+    const Json dropout = lora->value("dropout", Json(0.0));
+    source.low_rank = LowRank{rank.get<int64_t>(), alpha.get<double>(),
+                              dropout.is_number() ? dropout.get<double>() : 0};
   }
   if (const Json from = contract.value("model.from", Json()); from.is_string())
     source.base_model = from.get<std::string>();

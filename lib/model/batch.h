@@ -34,6 +34,7 @@ struct PictureShape {
 
 struct PatchLayout;
 struct DiffusionInput;
+struct RowDraws;
 
 /// One micro-batch as tensors: several samples packed in one row, no attention across them. T
 /// tokens, I pictures. An empty micro-batch (T = 0 or I = 0) is legal everywhere: its losses are 0,
@@ -61,6 +62,8 @@ struct Batch {
   std::shared_ptr<const PatchLayout> patch_layout;
   /// Of diffusion models: pictures, times, noise and conditions (lib/model/diffusion_input.h).
   std::shared_ptr<const DiffusionInput> diffusion;
+  /// In training of adapters with dropout (lib/model/adapter_dropout.h); null: nothing is dropped.
+  std::shared_ptr<const RowDraws> row_draws;
   Sizes sizes;
   bool want_logits = false;
 };

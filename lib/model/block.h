@@ -74,6 +74,8 @@ class ParamView {
   virtual at::Tensor get(ParamId id) const = 0;
   /// What linear layers add to weight `id`; null: nothing.
   virtual const Adapter* adapter(ParamId /*id*/) const { return nullptr; }
+  /// What the adapter of weight `id` reads where the layer reads `x`: with dropout in training.
+  virtual at::Tensor adapter_input(ParamId /*id*/, const at::Tensor& x) const { return x; }
 };
 
 /// Where parameter gradients leave: fp32 (float64 in float64 runs) accumulation. Never `.grad`.

@@ -10,7 +10,9 @@ at::Tensor apply(const Linear& layer, const ParamView& params, const at::Tensor&
   const Adapter* adapter = params.adapter(layer.weight);
   if (adapter == nullptr) return whole;
   // The narrow side is scaled: rank columns instead of `out`.
-  const at::Tensor narrow = linear_product(x, params.get(adapter->a), {}) * adapter->scale;
+  const at::Tensor narrow =
+      linear_product(params.adapter_input(layer.weight, x), params.get(adapter->a), {}) *
+      adapter->scale;
   return whole + linear_product(narrow, params.get(adapter->b), {});
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lib/base/error.h"
+#include "lib/model/adapter_dropout.h"
 
 namespace mm::model {
 namespace {
@@ -94,20 +95,40 @@ Adapter declare_adapter(Model& model, ParamId base, const LoraOptions& options) 
 
 using Adapters = std::map<ParamId, Adapter>;
 
+/// An adapter as its segment sees it.
+struct LocalAdapter {
+  Adapter adapter;
+  Part part = Part::kLanguage;
+  std::string module;
+};
+
+/// The adapters of one segment.
+struct LocalAdapters {
+  std::map<ParamId, LocalAdapter> by_base;
+  double dropout = 0;
+};
+
 /// Parameters of the step with the adapters of one segment.
 class AdaptedParams final : public ParamView {
  public:
-  AdaptedParams(const ParamView& params, const Adapters& adapters)
-      : params_(params), adapters_(adapters) {}
+  AdaptedParams(const SegmentContext& context, const LocalAdapters& adapters)
+      : params_(context.params), draws_(context.batch.row_draws.get()), adapters_(adapters) {}
   at::Tensor get(ParamId id) const override { return params_.get(id); }
   const Adapter* adapter(ParamId id) const override {
-    const auto found = adapters_.find(id);
-    return found == adapters_.end() ? nullptr : &found->second;
+    const auto found = adapters_.by_base.find(id);
+    return found == adapters_.by_base.end() ? nullptr : &found->second.adapter;
+  }
+  at::Tensor adapter_input(ParamId id, const at::Tensor& x) const override {
+    if (draws_ == nullptr || adapters_.dropout == 0) return x;
+    const LocalAdapter& local = adapters_.by_base.at(id);
+    if (!params_.get(local.adapter.a).requires_grad()) return x;
+    return dropped_input(x, *draws_, {local.part, local.module, adapters_.dropout});
   }
 
  private:
   const ParamView& params_;
-  const Adapters& adapters_;
+  const RowDraws* draws_;
+  const LocalAdapters& adapters_;
 };
 
 double elements(const ParamSpec& spec) {
@@ -120,18 +141,20 @@ double elements(const ParamSpec& spec) {
 /// count: products = 2 * rows * elements of its matrices.
 struct AddedCost {
   double base_elements = 0, adapter_elements = 0, rank = 0;
+  double dropped_inputs = 0;  ///< columns that are kept again, each with a byte of its mask
 
   SegmentCost operator()(SegmentCost cost) const {
     const double rows = (cost.forward_flops - cost.attention_flops) / (2 * base_elements);
     cost.adapter_flops = 2 * rows * adapter_elements;
     cost.forward_flops += cost.adapter_flops;
-    cost.saved_bytes += 2 * rows * rank;
+    cost.saved_bytes += rows * (2 * rank + 3 * dropped_inputs);
     return cost;
   }
 };
 
-void adapt(Segment& segment, const Model& model, const Adapters& all) {
-  auto mine = std::make_shared<Adapters>();
+void adapt(Segment& segment, const Model& model, const Adapters& all, double dropout) {
+  auto mine = std::make_shared<LocalAdapters>();
+  mine->dropout = dropout;
   AddedCost added;
   const std::vector<ParamId> bases = segment.params;
   for (const ParamId id : bases) {
@@ -139,17 +162,18 @@ void adapt(Segment& segment, const Model& model, const Adapters& all) {
     const auto found = all.find(id);
     if (found == all.end()) continue;
     const Adapter& adapter = found->second;
-    mine->emplace(id, adapter);
+    mine->by_base[id] = {adapter, model.params[id].part, module_of(model.params[id])};
     for (const ParamId extra : {adapter.a, adapter.b}) {
       segment.params.push_back(extra);
       added.adapter_elements += elements(model.params[extra]);
     }
     added.rank += static_cast<double>(model.params[adapter.a].shape[0]);
+    if (dropout > 0) added.dropped_inputs += static_cast<double>(model.params[adapter.a].shape[1]);
   }
-  if (mine->empty()) return;
-  segment.forward = [mine = std::shared_ptr<const Adapters>(mine), plain = segment.forward](
+  if (mine->by_base.empty()) return;
+  segment.forward = [mine = std::shared_ptr<const LocalAdapters>(mine), plain = segment.forward](
                         const SegmentContext& context, std::span<const at::Tensor> in) {
-    const AdaptedParams params(context.params, *mine);
+    const AdaptedParams params(context, *mine);
     return plain(context.with(params), in);
   };
   if (!segment.cost) return;
@@ -167,7 +191,7 @@ void add_lora(Model& model, const LoraOptions& options) {
   }
   for (Block& block : model.blocks) {
     for (Step& step : block.steps)
-      if (auto* segment = std::get_if<Segment>(&step)) adapt(*segment, model, all);
+      if (auto* segment = std::get_if<Segment>(&step)) adapt(*segment, model, all, options.dropout);
   }
 }
 

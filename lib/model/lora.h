@@ -14,6 +14,10 @@ namespace mm::model {
 struct LoraOptions {
   int64_t rank = 16;
   double alpha = 32;  ///< the addition's scale is alpha / rank
+  /// Share of an adapter's inputs that is dropped in training, in [0, 1): the layer gives W x +
+  /// scale B A dropout(x), a draw for each adapter (lib/model/adapter_dropout.h). Adapters that are
+  /// frozen drop nothing.
+  double dropout = 0;
   /// Modules that get an addition, by part: "q_proj" is every linear of that name,
   /// "layers.0.mlp.fc1" every one whose name ends so, a word with '*' is compared with the whole
   /// module name, "*" is every linear of the part. Embedding tables, the patch embedding and the

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "lib/run/import_dialects.h"
 
 // LLaVA's --lora_* arguments: adapters on every linear layer of the language model, its head apart.
@@ -14,14 +12,10 @@ void leave_flags(ImportContext& c, const char* reason) {
 }
 
 void map_dropout(ImportContext& c) {
-  constexpr double kDefault = 0.05;
-  const double dropout = c.number("lora_dropout", 0, 1).value_or(kDefault);
-  if (dropout == 0) return c.needless("lora_dropout", "off");
-  c.lose("lora_dropout", "adapters have no dropout of their inputs");
-  if (!c.given("lora_dropout"))
-    c.report.notes.push_back(fmt::format(
-        "lora_dropout: the run drops {} of the adapters' inputs, its default; here none are",
-        kDefault));
+  constexpr double kDefault = 0.05, kMost = 0.99;
+  const double dropout = c.number("lora_dropout", 0, kMost).value_or(kDefault);
+  c.set("lora.dropout", toml_text(dropout), {"lora_dropout"},
+        c.given("lora_dropout") ? "" : "LLaVA's default");
 }
 
 void map_start(ImportContext& c) {
@@ -43,9 +37,9 @@ void map_llava_lora(ImportContext& c) {
     return leave_flags(c, "the language model is frozen, so adapters would stay zero");
   c.set("lora.rank", toml_text(c.integer("lora_r", 1, 8192).value_or(64)), {"lora_r"});
   c.set("lora.alpha", toml_text(c.number("lora_alpha", 0, 1e6).value_or(16)), {"lora_alpha"});
+  map_dropout(c);
   c.set("lora.language", toml_text(std::vector<std::string>{"*"}), {"lora_enable"},
         "all linear layers but the head; their own weights are frozen");
-  map_dropout(c);
   if (c.shown("lora_bias") == "none") c.needless("lora_bias", "as here: biases are frozen");
   c.lose("lora_bias", "biases of layers with an adapter are frozen");
   map_start(c);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/model/adapter_dropout.h"
 #include "lib/run/hf_side_files.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/start_weights.h"
@@ -42,8 +43,12 @@ model::Sizes LlavaFamily::picture_sizes(const data::MicroBatch& micro_batch) con
 
 model::Batch LlavaFamily::to_batch(const data::MicroBatch& micro_batch,
                                    const BatchOptions& options) const {
-  return run::to_batch(micro_batch, config_, options.precision.compute_of(model::Part::kVision),
-                       norm_);
+  model::Batch batch = run::to_batch(micro_batch, config_,
+                                     options.precision.compute_of(model::Part::kVision), norm_);
+  if (recipe_.lora.on() && recipe_.lora.dropout > 0)
+    batch.row_draws = std::make_shared<model::RowDraws>(
+        model::row_draws(batch, micro_batch.sample_ids, recipe_.seed, options.epoch));
+  return batch;
 }
 
 void LlavaFamily::load_published(optim::ParamStore& params) const {

@@ -155,7 +155,7 @@ void settle_vocabulary(const Recipe& recipe, const data::DatasetManifest& set,
 }
 
 model::LoraOptions lora_options(const LoraRecipe& recipe) {
-  model::LoraOptions options{.rank = recipe.rank, .alpha = recipe.alpha};
+  model::LoraOptions options{.rank = recipe.rank, .alpha = recipe.alpha, .dropout = recipe.dropout};
   for (const model::Part part : model::kAllParts) {
     const auto targets = recipe.targets.find(model::part_name(part));
     if (targets != recipe.targets.end()) options.targets[part] = targets->second;

@@ -142,6 +142,7 @@ Json resume_contract(const Recipe& r) {
     json[prefix + "train"] = s.train;
     // Absent by default: states of before the key go on.
     if (s.loss != LossRecipe{}) json[prefix + "loss"] = {s.loss.reduction, s.loss.micro_packs};
+  if (r.lora.on() && r.lora.dropout > 0) json["lora"]["dropout"] = r.lora.dropout;
     if (s.optimizer != "adamw") json[prefix + "optimizer"] = s.optimizer;
     if (s.oversize != "refuse" || s.max_attention_pairs != 0 || s.image_cost != 0)
       json[prefix + "plan"] = {s.oversize, s.max_attention_pairs, s.image_cost};

@@ -86,6 +86,7 @@ struct LoraRecipe {
 };
 
 /// The learning rate over a stage: warm-up, then constant, cosine or warm-up-stable-decay
+  double dropout = 0;                                       ///< share of an adapter's inputs
 /// (lib/optim/schedule.h).
 struct ScheduleRecipe {
   std::string kind = "cosine";

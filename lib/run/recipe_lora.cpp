@@ -15,6 +15,12 @@ LoraRecipe read_lora(ConfigTable t) {
                 .min = 0,
                 .max = 1e6,
                 .doc = "an adapter adds alpha / rank x B A to its weight (default: 2 x rank)"});
+  lora.dropout = t.get_double(
+      "dropout", {.def = 0.0,
+                  .min = 0,
+                  .max = 0.99,
+                  .doc = "share of an adapter's inputs that training drops, by draws of its own; "
+                         "0.05 in published LLaVA"});
   for (const std::string& part : kParts) {
     const std::vector<std::string> def =
         part == "language" ? std::vector<std::string>{"*"} : std::vector<std::string>{};

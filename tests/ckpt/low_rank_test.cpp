@@ -184,7 +184,7 @@ TEST_CASE("inspect says what an adapter directory is") {
   CHECK(seen.tensors.size() == 3);
   REQUIRE(seen.notes.size() == 1);
   CHECK(seen.notes[0] ==
-        "adapter \"LORA\": rank 2, alpha 6, modules [\"q_proj\"], whole "
+        "adapter \"LORA\": rank 2, alpha 6, dropout 0.0, modules [\"q_proj\"], whole "
         "[\"multi_modal_projector\"]");
 }
 

@@ -20,6 +20,14 @@ Outcome start_of(const Recipe& recipe, const std::filesystem::path& run) {
   return run_threads(recipe, run, 1, {.stop_after = 1});
 }
 
+/// Adapters with dropout in every part.
+std::vector<std::string> dropped(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> set = kLora;
+  set.insert(set.end(), {"lora.dropout=0.2", "lora.vision=['*']", "lora.projector=['*']"});
+  set.insert(set.end(), more.begin(), more.end());
+  return set;
+}
+
 bool is_adapter(const std::string& name) { return name.find(".lora_") != std::string::npos; }
 
 bool is_language(const std::string& name) { return name.starts_with("language_model."); }
@@ -108,6 +116,55 @@ TEST_CASE(
   const Outcome started = start_of(tiny_recipe(dir.path(), again), dir / "again");
   for (const auto& [name, tensor] : adapter.tensors)
     CHECK_MESSAGE(started.weights.at(name).equal(done.weights.at(name)), name);
+}
+
+TEST_CASE("laws 1 and 2 with dropout: ranks, recompute and a stop leave the run as it is") {
+  TempDir dir;
+  const Outcome one = run_threads(tiny_recipe(dir.path(), dropped()), dir / "one", 1);
+  for (const int ranks : {2, 3})
+    CHECK(weight_difference(one, run_threads(tiny_recipe(dir.path(), dropped()),
+                                             dir / std::to_string(ranks), ranks)) < 1e-9);
+  const std::vector<std::vector<std::string>> ways = {
+      {"recompute.mode='block'"},
+      {"recompute.mode='selective'", "recompute.pieces=['attention','mlp']"},
+      {"frozen.ahead=true"}};
+  for (size_t i = 0; i < ways.size(); ++i)
+    CHECK(same_bits(one, run_threads(tiny_recipe(dir.path(), dropped(ways[i])),
+                                     dir / ("way" + std::to_string(i)), 1)));
+  for (const int64_t step : {2, 6}) {
+    const auto run = dir / ("stopped" + std::to_string(step));
+    run_threads(tiny_recipe(dir.path(), dropped()), run, 1, {.stop_after = step});
+    CHECK(same_bits(one, run_threads(tiny_recipe(dir.path(), dropped()), run, 1)));
+  }
+}
+
+TEST_CASE("dropout 0 is the run without the key to the bit; another share is another run") {
+  TempDir dir;
+  const std::vector<std::string> none{"lora.rank=2", "lora.alpha=8", "stage.1.lr.language=1e-2",
+                                      "lora.dropout=0"};
+  const Outcome plain = run_threads(tiny_recipe(dir.path(), kLora), dir / "plain", 1);
+  CHECK(same_bits(plain, run_threads(tiny_recipe(dir.path(), none), dir / "none", 1)));
+  std::vector<std::string> some = kLora;
+  some.push_back("lora.dropout=0.2");
+  const Outcome other = run_threads(tiny_recipe(dir.path(), some), dir / "some", 1);
+  CHECK_FALSE(same_bits(plain, other));
+  CHECK(other.records.back().loss < other.records.front().loss);
+  for (const char* changed : {"lora.dropout=0.1", "lora.dropout=0"}) {
+    std::vector<std::string> set = kLora;
+    set.push_back(changed);
+    CHECK_THROWS_WITH_AS(run_threads(tiny_recipe(dir.path(), set), dir / "some", 1),
+                         doctest::Contains("lora"), mm::Error);
+  }
+  // It goes along to PEFT and back, and is no part of a merged model.
+  namespace ckpt = mm::ckpt;
+  ckpt::convert(ckpt::resolve_target(dir / "some"), dir / "peft",
+                {.to = ckpt::ConvertOptions::To::kPeft});
+  CHECK(ckpt::open_peft(dir / "peft").dropout == 0.2);
+  ckpt::convert(ckpt::resolve_target(dir / "some"), dir / "own",
+                {.to = ckpt::ConvertOptions::To::kOwn});
+  ckpt::convert(ckpt::resolve_target(dir / "own"), dir / "peft2",
+                {.to = ckpt::ConvertOptions::To::kPeft});
+  CHECK(ckpt::open_peft(dir / "peft2").dropout == 0.2);
 }
 
 TEST_CASE("adapters: a start from a run without them draws them, from one with them needs them") {

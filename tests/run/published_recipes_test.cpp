@@ -89,6 +89,7 @@ TEST_CASE(
     }
     CHECK(lora.rank == 128);
     CHECK(lora.alpha == 256);
+    CHECK(lora.dropout == 0.05);
     CHECK(lora.targets == std::map<std::string, std::vector<std::string>>{{"language", {"*"}}});
     CHECK(lora.from.empty());
   }
