@@ -53,16 +53,18 @@ Json to_json(const Options& options) {
 
 void add_caption(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand(
-      "caption", "Says what is in a picture, by a trained run or a Hugging Face LLaVA.");
+      "caption", "Says what is in a picture, by a trained run or a published model.");
   auto options = std::make_shared<Options>();
   verb->add_option("picture", options->pictures, "PNG or JPEG files")->required();
   verb->add_option(
           "--from", options->from,
-          "run directory, whose newest whole checkpoint is used, or Hugging Face directory")
+          "run directory, whose newest whole checkpoint is used, or Hugging Face directory of "
+          "LLaVA, LLaVA-NeXT, OneVision or Qwen2.5-VL")
       ->required();
   verb->add_option(
       "--prompt", options->prompt,
-      "a question, or text with <image> that is taken as it is; default: as the run was "
+      "a question, or text with <image> (Qwen's <|image_pad|>) that is taken as it is; default: as "
+      "the run was "
       "trained, or \"Describe the picture.\"");
   verb->add_option("--max-tokens,--max-new-tokens", options->max_tokens, "tokens generated at most")
       ->check(CLI::Range(1, 4096))

@@ -52,16 +52,23 @@ data::Sample text_prompt(const TrainedModel& trained, const std::string& text,
                          PreparedPicture picture) {
   const int32_t tokens = picture.grid ? picture.grid->tokens
                                       : static_cast<int32_t>(trained.config.patches_per_image());
+  const auto image = static_cast<int32_t>(trained.config.image_token_index);
+  const std::string mark = trained.tokenizer->id_to_piece(image);
+  const bool marked = !mark.empty() && text.find(mark) != std::string::npos;
+  if (!marked && text.find(text::kImageMark) != std::string::npos)
+    throw UsageError(
+        "--prompt: \"{}\" is no mark of this model; expected one \"{}\", or none for a "
+        "question",
+        text::kImageMark, mark);
   data::Sample sample;
-  if (text.find(text::kImageMark) == std::string::npos) {
+  if (!marked) {
     sample = question(trained, text, tokens);
   } else {
     const std::vector<int32_t> ids = trained.tokenizer->encode_whole(text);
-    const auto marks =
-        std::ranges::count(ids, static_cast<int32_t>(trained.config.image_token_index));
+    const auto marks = std::ranges::count(ids, image);
     if (marks != 1)
-      throw UsageError("--prompt: {} \"<image>\" in the text; expected one, or none for a question",
-                       marks);
+      throw UsageError("--prompt: {} \"{}\" in the text; expected one, or none for a question",
+                       marks, mark);
     sample = expanded(trained, ids, tokens);
   }
   sample.pixels = std::move(picture.pixels);

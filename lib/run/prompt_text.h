@@ -15,9 +15,10 @@ struct PreparedPicture {
   std::optional<data::PictureGrid> grid;
 };
 
-/// A prompt about one picture. Text with "<image>" is taken as it is,
-/// marks of the tokenizer read and its own begin token in front; other text is a question in the
-/// model's chat template. Throws UsageError for text with several "<image>".
+/// A prompt about one picture. Text with the model's mark of a picture ("<image>", Qwen2.5-VL's
+/// "<|image_pad|>") is taken as it is, marks of the tokenizer read and its own begin token in
+/// front; other text is a question in the model's chat template. Throws UsageError for text with
+/// several marks, or with "<image>" where that is not the model's.
 data::Sample text_prompt(const TrainedModel& trained, const std::string& text,
                          PreparedPicture picture);
 

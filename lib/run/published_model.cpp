@@ -27,16 +27,87 @@ std::vector<int64_t> stop_tokens_of(const fs::path& directory, const model::Llav
   return stops;
 }
 
-data::PictureEntry pictures_of(const HfPictures& pictures, const model::LlavaConfig& config,
-                               const fs::path& directory) {
-  if (pictures.side != config.vision.image_size)
-    throw DataError("{}: pictures are prepared with {} pixels a side, config.json has {}",
-                    directory.string(), pictures.side, config.vision.image_size);
+/// The geometry of a family's pictures; of plain LLaVA any that makes squares.
+bool fits(const std::string& geometry, const model::LlavaConfig& config) {
+  if (config.has_tiles()) return geometry == "anyres";
+  if (config.family == model::Family::kQwen25Vl) return geometry == "qwen";
+  return geometry != "anyres" && geometry != "qwen";
+}
+
+void check_pictures(const HfPictures& pictures, const model::LlavaConfig& config,
+                    const fs::path& directory) {
+  const model::VisionConfig& v = config.vision;
+  const auto differs = [&](const std::string& what, const auto& here, const auto& there) {
+    if (here != there)
+      throw DataError("{}: pictures are prepared with {}{}, config.json has {}", directory.string(),
+                      here, what, there);
+  };
+  if (!fits(pictures.geometry, config))
+    throw DataError("{}: pictures are prepared as \"{}\", which a {} model does not read",
+                    directory.string(), pictures.geometry, model::family_name(config.family));
+  if (config.family == model::Family::kQwen25Vl) {
+    differs(" pixels a patch", pictures.patch, v.patch_size);
+    differs(" patches merged", pictures.merge, v.merge);
+    return;
+  }
+  differs(" pixels a side", pictures.side, v.image_size);
+  std::vector<std::vector<int64_t>> points;
+  for (const model::GridPoint& point : config.grid_points)
+    points.push_back({point.height, point.width});
+  if (config.has_tiles() && pictures.grid_points != points)
+    throw DataError(
+        "{}: image_grid_pinpoints of the pictures' preparation and of config.json differ",
+        directory.string());
+}
+
+/// As a data set's manifest would record the preparation.
+Json recorded_pictures(const HfPictures& pictures, const model::LlavaConfig& config) {
+  Json json{{"geometry", pictures.geometry}, {"filter", pictures.filter}};
+  if (config.family == model::Family::kQwen25Vl) {
+    json["patch"] = pictures.patch;
+    json["merge"] = pictures.merge;
+    json["min_prepared_pixels"] = pictures.min_pixels;
+    json["max_prepared_pixels"] = pictures.max_pixels;
+    return json;
+  }
+  const int64_t side = config.vision.image_size;
+  json["side"] = side;
+  json["patch"] = config.vision.patch_size;
+  if (!config.has_tiles()) return json;
+  std::string grids;
+  for (const model::GridPoint& point : config.grid_points)
+    grids +=
+        fmt::format("{}{}x{}", grids.empty() ? "" : ",", point.height / side, point.width / side);
+  json["grids"] = grids;
+  json["max_grid_tiles"] = config.max_grid_tiles;
+  return json;
+}
+
+data::PictureEntry pictures_of(const HfPictures& pictures, const model::LlavaConfig& config) {
   return {.geometry = pictures.geometry,
           .filter = pictures.filter,
           .side = static_cast<int32_t>(pictures.side),
           .patch = static_cast<int32_t>(config.vision.patch_size),
-          .patches = static_cast<int32_t>(config.patches_per_image())};
+          .patches = static_cast<int32_t>(config.patches_per_image()),
+          .varied = config.varied_pictures()};
+}
+
+/// How questions are asked: by the marks of turns that the tokenizer has.
+std::string template_of(const model::LlavaConfig& config, const text::Tokenizer& tokenizer) {
+  if (config.family == model::Family::kQwen25Vl) return "qwen2_vl";
+  if (tokenizer.piece_to_id("<|im_start|>")) return "chatml";
+  return tokenizer.piece_to_id("<|start_header_id|>") ? "llama3" : "vicuna_v1";
+}
+
+void check_mark(const model::LlavaConfig& config, const text::Tokenizer& tokenizer,
+                const fs::path& directory) {
+  const bool qwen = config.family == model::Family::kQwen25Vl;
+  const std::string mark = qwen ? "<|image_pad|>" : std::string(text::kImageMark);
+  const int64_t id = tokenizer.piece_to_id(mark).value_or(-1);
+  if (id != config.image_token_index)
+    throw DataError("{}: \"{}\" is token {} of the tokenizer, config.json has {} {}",
+                    directory.string(), mark, id, qwen ? "image_token_id" : "image_token_index",
+                    config.image_token_index);
 }
 
 }  // namespace
@@ -44,20 +115,13 @@ data::PictureEntry pictures_of(const HfPictures& pictures, const model::LlavaCon
 TrainedModel open_published(const fs::path& directory) {
   TrainedModel published{.run = directory};
   published.config = model::read_llava_config(directory / "config.json");
-  if (published.config.family != model::Family::kLlava)
-    throw DataError(
-        "{}: pictures of a {} model have several tiles or sizes, which this verb does "
-        "not prepare; expected model_type llava",
-        directory.string(), model::family_name(published.config.family));
   published.tokenizer = open_tokenizer(directory);
-  if (published.tokenizer->image_id() != published.config.image_token_index)
-    throw DataError(
-        "{}: \"<image>\" is token {} of the tokenizer, config.json has image_token_index "
-        "{}",
-        directory.string(), published.tokenizer->image_id(), published.config.image_token_index);
+  check_mark(published.config, *published.tokenizer, directory);
   const HfPictures pictures = read_hf_pictures(directory);
-  published.data.pictures = pictures_of(pictures, published.config, directory);
-  published.data.chat_template = "vicuna_v1";
+  check_pictures(pictures, published.config, directory);
+  published.data.pictures = pictures_of(pictures, published.config);
+  published.data.options["pictures"] = recorded_pictures(pictures, published.config);
+  published.data.chat_template = template_of(published.config, *published.tokenizer);
   published.norm = pixel_norm(pictures.mean, pictures.std);
   published.stop_tokens = stop_tokens_of(directory, published.config);
   model::LoadedLlava loaded = model::load_llava(directory);

@@ -2,52 +2,13 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
-#include "lib/data/picture_packer.h"
-#include "lib/image/prepare.h"
-#include "lib/image/tiling.h"
 #include "lib/run/engine.h"
+#include "lib/run/prepare_picture.h"
 #include "lib/run/prompt_text.h"
 #include "lib/run/published_model.h"
 
 namespace mm::run {
 namespace {
-
-data::PictureOptions packed_with(const TrainedModel& trained) {
-  return data::picture_options_from(trained.data.options.value("pictures", Json::object()),
-                                    (trained.run / "data.json").string());
-}
-
-/// A picture of several tiles, or of a size of its own, as its data set was packed.
-PreparedPicture read_varied(const TrainedModel& trained, const std::string& path,
-                            const std::string& bytes) {
-  const data::PictureOptions options = packed_with(trained);
-  const auto decoded = image::decode(image::as_bytes(bytes), data::decode_options_of(options));
-  if (!decoded) throw DataError("{}: {}", path, decoded.failure().message);
-  const image::Preparation preparation = data::preparation_of(options);
-  const image::Image tiles = image::prepare_tiles(decoded->image, preparation);
-  const data::PictureGrid grid =
-      data::grid_from(image::shape_of({decoded->image.width, decoded->image.height}, preparation));
-  return {{tiles.rgb.begin(), tiles.rgb.end()}, grid};
-}
-
-PreparedPicture read_picture(const TrainedModel& trained, const std::string& path) {
-  const std::string bytes = read_file(path, uint64_t{1} << 30);
-  if (trained.config.varied_pictures()) return read_varied(trained, path, bytes);
-  const auto geometry = image::geometry_from_name(trained.data.pictures.geometry);
-  const auto filter = image::filter_from_name(trained.data.pictures.filter);
-  const auto order = image::pass_order_from_name(packed_with(trained).pass_order);
-  if (!geometry || !filter || !order)
-    throw DataError("{}: unknown preparation {} {}", (trained.run / "data.json").string(),
-                    trained.data.pictures.geometry, trained.data.pictures.filter);
-  const auto decoded =
-      image::decode_prepared(std::as_bytes(std::span(bytes.data(), bytes.size())),
-                             {.geometry = *geometry,
-                              .side = static_cast<int32_t>(trained.config.vision.image_size),
-                              .filter = *filter,
-                              .order = *order});
-  if (!decoded) throw DataError("{}: {}", path, decoded.failure().message);
-  return {{decoded->image.rgb.begin(), decoded->image.rgb.end()}, {}};
-}
 
 std::string trimmed(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \n\t");
@@ -67,7 +28,7 @@ model::GenerateOptions generate_options(const Json& options) {
 
 /// Without a prompt a run is asked as it was trained, a published model in words.
 data::Sample prompt_of(const TrainedModel& trained, const Json& options, const std::string& path) {
-  PreparedPicture picture = read_picture(trained, path);
+  PreparedPicture picture = prepare_picture(trained, read_file(path, uint64_t{1} << 30), path);
   const std::string prompt = options.at("prompt");
   if (prompt.empty() && trained.step > 0)
     return picture_prompt(trained, std::move(picture.pixels), picture.grid);

@@ -78,8 +78,13 @@ TEST_CASE("what would be prepared in another way is refused by file and key") {
 TEST_CASE("what is written reads back the same") {
   for (const char* geometry : {"crop", "pad", "squash"}) {
     for (const char* filter : {"bicubic", "bilinear", "lanczos"}) {
-      const HfPictures p{geometry, filter, 40, {0.5, 0.25, 0.125}, {1, 2, 3}};
-      const HfPictures back = read(to_json(p, p.geometry == "squash"));
+      const HfPictures p{.geometry = geometry,
+                         .filter = filter,
+                         .side = 40,
+                         .mean = {0.5, 0.25, 0.125},
+                         .std = {1, 2, 3}};
+      const HfPictures back =
+          read(to_json(p, p.geometry == "squash" ? HfProcessor::kSiglip : HfProcessor::kClip));
       CHECK(back.geometry == p.geometry);
       CHECK(back.filter == p.filter);
       CHECK(back.side == p.side);
@@ -87,4 +92,45 @@ TEST_CASE("what is written reads back the same") {
       CHECK(back.std == p.std);
     }
   }
+}
+
+TEST_CASE("tiles and pictures of any size: published files, and what is written reads back") {
+  const Json tiles{{"size", {{"shortest_edge", 28}}},
+                   {"crop_size", 28},
+                   {"do_pad", true},
+                   {"do_center_crop", true},
+                   {"image_grid_pinpoints", {{28, 56}, {56, 28}}}};
+  const HfPictures next = read(tiles);
+  CHECK(next.geometry == "anyres");
+  CHECK(next.side == 28);
+  CHECK(next.grid_points == std::vector<std::vector<int64_t>>{{28, 56}, {56, 28}});
+  const HfPictures qwen = read({{"min_pixels", 3136}, {"max_pixels", 12845056}, {"merge_size", 2}});
+  CHECK(qwen.geometry == "qwen");
+  CHECK(qwen.patch == 14);
+  CHECK(qwen.max_pixels == 12845056);
+  CHECK(read({{"size", {{"shortest_edge", 784}, {"longest_edge", 9000}}}, {"merge_size", 2}})
+            .max_pixels == 9000);
+  for (const HfProcessor processor : {HfProcessor::kLlavaNext, HfProcessor::kLlavaOnevision}) {
+    const HfPictures back = read(to_json(next, processor));
+    CHECK(back.geometry == "anyres");
+    CHECK(back.side == next.side);
+    CHECK(back.grid_points == next.grid_points);
+  }
+  const HfPictures back = read(to_json(qwen, HfProcessor::kQwen2Vl));
+  CHECK(back.merge == 2);
+  CHECK(back.min_pixels == 3136);
+  CHECK(back.max_pixels == qwen.max_pixels);
+}
+
+TEST_CASE("tiles that are cropped and areas that are none are refused by key") {
+  const Json grid = Json::array({Json::array({28, 56})});
+  CHECK(refusal({{"size", 28}, {"crop_size", 24}, {"image_grid_pinpoints", grid}})
+            .find("crop_size") != std::string::npos);
+  CHECK(refusal({{"size", 28}, {"image_grid_pinpoints", Json::array()}})
+            .find("a list of [height, width]") != std::string::npos);
+  CHECK(refusal({{"size", 28}, {"image_grid_pinpoints", {{28, -1}}}}).find("1 to 16384") !=
+        std::string::npos);
+  CHECK(refusal({{"merge_size", 0}}).find("merge_size") != std::string::npos);
+  CHECK(refusal({{"merge_size", 2}, {"min_pixels", 9}, {"max_pixels", 8}}).find("min_pixels") !=
+        std::string::npos);
 }
