@@ -7,18 +7,10 @@
 #include <vector>
 
 #include "lib/model/text_encoder.h"
-#include "lib/text/tokenizer.h"
+#include "lib/run/caption_shape.h"
+#include "lib/run/caption_tokenizers.h"
 
 namespace mm::run {
-
-/// What frozen text encoders give, from their config.json files alone.
-struct CaptionShape {
-  int64_t width = 0, pooled_width = 0;
-  int64_t length = 0;   ///< rows of every caption; 0: as many as it has tokens
-  double elements = 0;  ///< numbers of all weights
-};
-/// `directories` as CaptionEncoders takes them; throws as it does.
-CaptionShape caption_shape(const std::vector<std::filesystem::path>& directories, int64_t padding);
 
 /// Frozen text encoders that read a caption together. One gives its normed hidden states and its
 /// pooled vector. Several are CLIP encoders, then perhaps T5, joined as SD3 does (Esser et al.
@@ -29,16 +21,17 @@ class CaptionEncoders {
  public:
   /// Captions come as ids of the tokenizer in `tokenizer`. An encoder whose directory has that file
   /// (by content) takes them as they are; others get the text, written anew in ids of the
-  /// tokenizer.json or SentencePiece model in their directory or, for "text_encoder_2" and the
-  /// like, in "tokenizer_2" beside it. T5's captions end with its end mark, and are filled up or
+  /// tokenizer in their directory (text::find_tokenizer) or, for "text_encoder_2" and the like, in
+  /// "tokenizer_2" beside it. T5's captions end with its end mark, and are filled up or
   /// cut to `padding` tokens unless it is 0; the filling is read like text. CLIP's are filled up
-  /// with pad_token of its tokenizer_config.json, or with pad_token_id of its config.json. Throws
+  /// with pad_token of its tokenizer's settings, or with pad_token_id of its config.json. Throws
   /// UsageError for encoders that do not go together, DataError where no encoder has the tokenizer,
   /// or one that needs its own has none.
   CaptionEncoders(const std::vector<std::filesystem::path>& directories, int64_t padding,
                   const std::filesystem::path& tokenizer, at::ScalarType dtype = at::kFloat);
 
   const CaptionShape& shape() const { return shape_; }
+  const std::vector<CaptionWriting>& writing() const { return tokenizers_.writing; }
   /// hidden[i] [rows, width] of each caption; pooled [N, pooled_width].
   struct States {
     std::vector<at::Tensor> hidden;
@@ -47,21 +40,16 @@ class CaptionEncoders {
   States encode(const std::vector<std::vector<int32_t>>& captions) const;
 
  private:
-  struct Tower {
-    std::unique_ptr<const model::LoadedTextEncoder> encoder;
-    std::unique_ptr<const text::Tokenizer> own;  ///< null: takes the ids as they come
-    int64_t pad_id = 0;
-  };
   using Ids = std::vector<std::vector<int64_t>>;
-  Ids ids_for(const Tower& tower, const std::vector<std::vector<int32_t>>& captions) const;
-  model::EncodedText run(const Tower& tower, const Ids& ids) const;
+  Ids ids_for(size_t tower, const std::vector<std::vector<int32_t>>& captions) const;
+  model::EncodedText run(size_t tower, const Ids& ids) const;
   States alone(const std::vector<std::vector<int32_t>>& captions) const;
   States joined(const std::vector<std::vector<int32_t>>& captions) const;
 
   CaptionShape shape_;
   int64_t padding_;
-  std::unique_ptr<const text::Tokenizer> given_;  ///< null where no encoder needs the text
-  std::vector<Tower> towers_;
+  CaptionTokenizers tokenizers_;
+  std::vector<std::unique_ptr<const model::LoadedTextEncoder>> towers_;
 };
 
 }  // namespace mm::run

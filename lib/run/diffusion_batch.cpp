@@ -1,6 +1,7 @@
 #include "lib/run/diffusion_batch.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include "lib/base/error.h"
 #include "lib/model/diffusion_input.h"
@@ -30,6 +31,37 @@ void draw(const data::MicroBatch& mb, const DiffusionBatchInputs& in, model::Dif
   }
   out.times = out.times.to(in.dtype);
   out.sigmas = out.sigmas.to(in.dtype);
+}
+
+/// Zeros in the place of what an encoder gave of caption `i`. A caption that was cut has fewer
+/// rows.
+void leave_out(const CaptionShare& share, int64_t i, model::DiffusionInput& out) {
+  const int64_t length = out.captions.size(1), begin = std::min(share.row, length);
+  const int64_t end = share.rows > 0 ? std::min(share.row + share.rows, length) : length;
+  out.captions[i].narrow(0, begin, end - begin).narrow(1, share.column, share.width).zero_();
+  out.pooled[i].narrow(0, share.pooled, share.pooled_width).zero_();
+}
+
+/// Text encoders' shares left out by themselves, as SD3 was trained (Esser et al. 2024): without an
+/// encoder at drawing, T5 for example, zeros stand in its place too.
+void drop_shares(const data::MicroBatch& mb, const DiffusionBatchInputs& in,
+                 model::DiffusionInput& out) {
+  const std::vector<EncoderDrop>& encoders = in.draws.encoder_drop;
+  if (encoders.empty() || !out.captions.defined()) return;
+  for (size_t i = 0; i < mb.sample_ids.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    size_t left_out = 0;
+    for (size_t k = 0; k < encoders.size(); ++k) {
+      const std::string purpose = fmt::format("encoder_drop.{}", k);
+      const bool drops = model::draws_drop(
+          model::sample_stream(in.draws.seed, purpose, in.draws.epoch, mb.sample_ids[i]),
+          encoders[k].chance);
+      if (!drops) continue;
+      leave_out(encoders[k].share, row, out);
+      ++left_out;
+    }
+    if (left_out == encoders.size()) out.caption_dropped.mutable_data_ptr<bool>()[row] = true;
+  }
 }
 
 /// The class of each picture, its caption's one id; `classes` where it is dropped or a filler.
@@ -200,6 +232,7 @@ model::Batch to_diffusion_batch(const data::MicroBatch& mb, const DiffusionBatch
   else if (in.online != nullptr && in.online->text)
     set_captions(encoded_states(mb, *in.online->text), in.config, in.dtype, *input);
   draw(mb, in, *input);
+  drop_shares(mb, in, *input);
   if (!in.config.takes_captions())
     input->labels = labels_of(mb, input->caption_dropped, in.config.classes);
   set_shapes(mb, in.dtype, *input);

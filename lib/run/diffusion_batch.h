@@ -16,6 +16,7 @@ namespace mm::run {
 struct DiffusionDraws {
   uint64_t seed = 0, epoch = 0;
   double label_drop = 0;
+  std::vector<EncoderDrop> encoder_drop = {};  ///< by text encoder; empty: none by itself
 };
 
 struct DiffusionBatchInputs {

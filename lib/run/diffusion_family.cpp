@@ -17,7 +17,8 @@ DiffusionFamily::DiffusionFamily(const Recipe& recipe,
       inputs_(recipe, sets),
       config_(configure_diffusion(recipe, sets, inputs_.shape())),
       objective_(objective_of(recipe.diffusion)),
-      norm_(pixel_norm(recipe.model.normalise.mean, recipe.model.normalise.std)) {
+      norm_(pixel_norm(recipe.model.normalise.mean, recipe.model.normalise.std)),
+      encoder_drop_(encoder_drops(recipe.diffusion, inputs_.shape())) {
   if (recipe.sample.every_steps > 0)
     grid_ = std::make_unique<const GridDrawing>(recipe, sets.back(), config_, inputs_);
 }
@@ -55,7 +56,8 @@ model::Batch DiffusionFamily::to_batch(const data::MicroBatch& micro_batch,
                                           .norm = norm_,
                                           .draws = {.seed = recipe_.seed,
                                                     .epoch = options.epoch,
-                                                    .label_drop = recipe_.diffusion.label_drop},
+                                                    .label_drop = recipe_.diffusion.label_drop,
+                                                    .encoder_drop = encoder_drop_},
                                           .encoded = inputs_.stored(options.stage),
                                           .online = inputs_.online(options.stage),
                                           .pictures_at_once = recipe_.frozen_pictures_at_once,
@@ -91,6 +93,12 @@ std::vector<image::Image> DiffusionFamily::draw_row(int64_t row,
                                                     const model::ParamView& params) const {
   MM_CHECK(grid_ != nullptr, "no [sample] in the recipe");
   return grid_->row(row, params);
+  const std::string otherwise = writing_difference(before.writing, record.writing);
+  if (!otherwise.empty())
+    throw UsageError(
+        "{}: this run's captions were written otherwise: {}; put the former files back, "
+        "or start another run",
+        run.string(), otherwise);
 }
 
 void DiffusionFamily::load_published(optim::ParamStore& params) const {

@@ -43,6 +43,7 @@ class DiffusionFamily final : public ModelFamily {
   const model::Objective objective_;
   const PixelNorm norm_;
   std::unique_ptr<const GridDrawing> grid_;  ///< of [sample], null without
+  const std::vector<EncoderDrop> encoder_drop_;
 };
 
 }  // namespace mm::run

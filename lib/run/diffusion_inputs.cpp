@@ -63,6 +63,10 @@ DiffusionInputs::DiffusionInputs(const Recipe& recipe,
 bool DiffusionInputs::latents_stored(size_t stage) const { return has_latents(stored(stage)); }
 bool DiffusionInputs::text_stored(size_t stage) const { return has_text(stored(stage)); }
 
+std::vector<CaptionWriting> DiffusionInputs::writing() const {
+  return open_caption_tokenizers(paths_.text, paths_.text_padding, tokenizer_).writing;
+}
+
 void DiffusionInputs::open_stored(const Recipe& recipe) {
   std::string vae, text;  // hashed once, and only where something stored is compared with them
   for (const StageRecipe& stage : recipe.stages) {
@@ -77,7 +81,7 @@ void DiffusionInputs::open_stored(const Recipe& recipe) {
     }
     if (has_text(&set) && !paths_.text.empty()) {
       if (text.empty()) text = text_hash(paths_);
-      set.require_text(text);
+      set.require_text(text, writing());
     }
   }
 }
@@ -86,9 +90,13 @@ void DiffusionInputs::open_stored(const Recipe& recipe) {
 void DiffusionInputs::check_stages_agree(const Recipe& recipe) const {
   const auto vae_of = [&](size_t i) { return latents_stored(i) ? stored(i)->settings().vae : ""; };
   const auto text_of = [&](size_t i) { return text_stored(i) ? stored(i)->settings().text : ""; };
+  const auto writing_of = [&](size_t i) {
+    return text_stored(i) ? stored(i)->settings().text_writing : std::vector<CaptionWriting>();
+  };
   for (size_t i = 1; i < stored_.size(); ++i) {
     if ((!paths_.vae.empty() || vae_of(i) == vae_of(0)) &&
-        (!paths_.text.empty() || text_of(i) == text_of(0)))
+        (!paths_.text.empty() ||
+         (text_of(i) == text_of(0) && writing_difference(writing_of(0), writing_of(i)).empty())))
       continue;
     throw UsageError("stage {}: encoded by other models than stage {}; encode both with the same",
                      recipe.stages[i].name, recipe.stages[0].name);
@@ -110,12 +118,14 @@ void DiffusionInputs::find_shape() {
     shape_.text_width = text.width;
     shape_.pooled_width = text.pooled_width;
     shape_.text_length = text.length;
+    shape_.text_shares = text.shares;
     text_elements_ = text.elements;
   } else if (text_stored(0)) {
     const EncodedSettings& settings = stored(0)->settings();
     shape_.text_width = settings.text_width;
     shape_.pooled_width = settings.pooled_width;
     shape_.text_length = settings.text_length;
+    shape_.text_shares = settings.text_shares;
   }
 }
 
@@ -158,3 +168,7 @@ EncoderRecord DiffusionInputs::record() const {
 }
 
 }  // namespace mm::run
+  if (!paths_.text.empty())
+    record.writing = writing();
+  else if (text_stored(0))
+    record.writing = stored(0)->settings().text_writing;

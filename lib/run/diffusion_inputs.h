@@ -45,6 +45,7 @@ class DiffusionInputs {
   void check_stages_agree(const Recipe& recipe) const;
   void find_shape();
 
+  std::vector<CaptionWriting> writing() const;  ///< of the recipe's text models
   EncoderPaths paths_;
   std::filesystem::path tokenizer_;
   at::ScalarType dtype_;

@@ -161,6 +161,28 @@ model::Objective objective_of(const DiffusionRecipe& recipe) {
   return objective;
 }
 
+std::vector<EncoderDrop> encoder_drops(const DiffusionRecipe& recipe, const StoredInputs& stored) {
+  const std::vector<double>& given = recipe.encoder_drop;
+  if (given.empty()) return {};
+  if (stored.text_width == 0)
+    throw UsageError(
+        "diffusion.encoder_drop: of text models in front of a diffusion model, and there is none; "
+        "label_drop leaves out captions");
+  const size_t encoders = stored.text_shares.size();
+  if (encoders == 0)
+    throw UsageError(
+        "diffusion.encoder_drop: the stored embeddings do not say which numbers are of which text "
+        "encoder; give model.text_model and its like, or encode again (mmshard encode)");
+  if (given.size() != 1 && given.size() != encoders)
+    throw UsageError(
+        "diffusion.encoder_drop: {} chances for {} text encoders; give one, or one each",
+        given.size(), encoders);
+  std::vector<EncoderDrop> drops;
+  for (size_t i = 0; i < encoders; ++i)
+    drops.push_back({stored.text_shares[i], given[given.size() == 1 ? 0 : i]});
+  return drops;
+}
+
 model::DiffusionConfig configure_diffusion(const Recipe& recipe,
                                            const std::vector<data::DatasetManifest>& sets,
                                            const StoredInputs& stored) {

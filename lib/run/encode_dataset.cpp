@@ -19,7 +19,6 @@ constexpr const char *kSettings = "settings.json", *kKey = "settings";
 EncodedSettings settings_of(const EncodeOptions& options, const data::Dataset& dataset,
                             const Encoders& encoders) {
   EncodedSettings s{.dataset = dataset.fingerprint(),
-                    .preprocessing = preprocessing_hash(dataset.manifest()),
                     .rows = dataset.rows(),
                     .mean_only = options.mean_only,
                     .dtype = options.dtype};
@@ -39,7 +38,10 @@ EncodedSettings settings_of(const EncodeOptions& options, const data::Dataset& d
     s.text_width = static_cast<int32_t>(shape.width);
     s.pooled_width = static_cast<int32_t>(shape.pooled_width);
     s.text_length = static_cast<int32_t>(shape.length);
+    s.text_shares = shape.shares;
+    s.text_writing = encoders.text->writing();
   }
+  s.preprocessing = preprocessing_hash(dataset.manifest(), s.text_writing);
   return s;
 }
 
@@ -73,9 +75,14 @@ bool is_present(const fs::path& path, const std::string& hash) {
   return true;
 }
 
-bool is_complete(const fs::path& output, const EncodedSettings& settings) {
+/// A set of before captions' writing was recorded is whole without it.
+bool is_complete(const fs::path& output, const EncodedSettings& settings,
+                 const data::DatasetManifest& dataset) {
   if (!fs::exists(output)) return false;
-  if (to_json(read_encoded_manifest(output).settings) != to_json(settings))
+  const EncodedSettings there = read_encoded_manifest(output).settings;
+  const EncodedSettings here =
+      there.text_writing.empty() ? without_writing(settings, dataset) : settings;
+  if (to_json(there) != to_json(here))
     throw UsageError("{} exists with other settings; give another output", output.string());
   return true;
 }
@@ -109,7 +116,7 @@ EncodeResult encode_dataset(const EncodeOptions& options) {
       options.encoders, dataset->directory() / dataset->manifest().tokenizer.file.file);
   const EncodedSettings settings = settings_of(options, *dataset, *encoders);
   EncodeResult result{.units = unit_count(settings.rows)};
-  if (is_complete(options.output, settings)) {
+  if (is_complete(options.output, settings, dataset->manifest())) {
     result.present = result.units;
     result.complete = true;
     return result;
@@ -136,7 +143,7 @@ EncodeResult encode_dataset(const EncodeOptions& options) {
   for (uint64_t unit = 0; unit < result.units; ++unit)
     all = all && (fs::exists(options.output) || is_present(partial / unit_name(unit), hash));
   if (all) finish(partial, options, settings);
-  result.complete = is_complete(options.output, settings);
+  result.complete = is_complete(options.output, settings, dataset->manifest());
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "lib/base/error.h"
 #include "lib/base/hash.h"
@@ -20,6 +21,43 @@ double number(const data::JsonFields& fields, std::string_view key) {
   if (!value.is_number())
     throw DataError("{}: key \"{}\" is {}, expected a number", fields.origin(), key, value.dump());
   return value.get<double>();
+}
+
+constexpr std::array kShareFields{&CaptionShare::row,    &CaptionShare::rows,
+                                  &CaptionShare::column, &CaptionShare::width,
+                                  &CaptionShare::pooled, &CaptionShare::pooled_width};
+
+Json shares_json(const std::vector<CaptionShare>& shares) {
+  Json list = Json::array();
+  for (const CaptionShare& share : shares) {
+    Json numbers = Json::array();
+    for (const auto field : kShareFields) numbers.push_back(share.*field);
+    list.push_back(std::move(numbers));
+  }
+  return list;
+}
+
+/// Inside the width and the pooled width of `s`.
+std::vector<CaptionShare> shares_from(const data::JsonFields& fields, const EncodedSettings& s) {
+  const auto refuse = [&] {
+    throw DataError("{}: key \"text_shares\" does not divide captions of width {}", fields.origin(),
+                    s.text_width);
+  };
+  std::vector<CaptionShare> shares;
+  for (const Json& numbers : fields.array("text_shares")) {
+    if (!numbers.is_array() || numbers.size() != kShareFields.size()) refuse();
+    CaptionShare share;
+    for (size_t i = 0; i < kShareFields.size(); ++i) {
+      const bool small = numbers[i].is_number_unsigned() && numbers[i].get<uint64_t>() <= INT32_MAX;
+      if (!small) refuse();
+      share.*kShareFields[i] = numbers[i].get<int64_t>();
+    }
+    if (share.column + share.width > s.text_width ||
+        share.pooled + share.pooled_width > s.pooled_width)
+      refuse();
+    shares.push_back(share);
+  }
+  return shares;
 }
 
 bool flag(const data::JsonFields& fields, std::string_view key) {
@@ -51,6 +89,8 @@ Json to_json(const EncodedSettings& s) {
   if (s.text_models.size() > 1 || s.text_padding > 0) json["text_models"] = s.text_models;
   if (s.text_padding > 0) json["text_padding"] = s.text_padding;
   if (s.text_length > 0) json["text_length"] = s.text_length;
+  if (!s.text_shares.empty()) json["text_shares"] = shares_json(s.text_shares);
+  if (!s.text_writing.empty()) json["text_writing"] = to_json(s.text_writing);
   return json;
 }
 
@@ -72,6 +112,9 @@ EncodedSettings encoded_settings_from(const Json& json, const std::string& origi
   s.pooled_width = f.integer<int32_t>("pooled_width");
   if (json.contains("text_padding")) s.text_padding = f.integer<int32_t>("text_padding");
   if (json.contains("text_length")) s.text_length = f.integer<int32_t>("text_length");
+  if (json.contains("text_shares")) s.text_shares = shares_from(f, s);
+  if (json.contains("text_writing"))
+    s.text_writing = caption_writing_from(f.at("text_writing"), origin);
   if (json.contains("text_models")) {
     for (const Json& hash : f.array("text_models")) {
       if (!hash.is_string()) throw DataError("{}: key \"text_models\" holds no hashes", origin);
@@ -140,10 +183,20 @@ std::string text_models_hash(const std::vector<std::string>& hashes, int64_t pad
   return xxh3_128_hex(fmt::format("{}\n{}", fmt::join(hashes, "\n"), padding));
 }
 
-std::string preprocessing_hash(const data::DatasetManifest& manifest) {
+std::string preprocessing_hash(const data::DatasetManifest& manifest,
+                               const std::vector<CaptionWriting>& writing) {
   const Json json = data::to_json(manifest);
-  return xxh3_128_hex(json.value("pictures", Json()).dump() +
-                      json.value("tokenizer", Json()).dump() + std::to_string(manifest.max_length));
+  std::string all = json.value("pictures", Json()).dump() + json.value("tokenizer", Json()).dump() +
+                    std::to_string(manifest.max_length);
+  if (!writing.empty()) all += to_json(writing).dump();
+  return xxh3_128_hex(all);
+}
+
+EncodedSettings without_writing(EncodedSettings settings, const data::DatasetManifest& manifest) {
+  settings.text_shares.clear();
+  settings.text_writing.clear();
+  settings.preprocessing = preprocessing_hash(manifest, {});
+  return settings;
 }
 
 }  // namespace mm::run

@@ -7,6 +7,8 @@
 #include "lib/base/json.h"
 #include "lib/data/dataset.h"
 #include "lib/data/dataset_manifest.h"
+#include "lib/run/caption_shape.h"
+#include "lib/run/caption_tokenizers.h"
 
 namespace mm::run {
 
@@ -14,7 +16,7 @@ namespace mm::run {
 /// docs/formats.md, "Encoded set".
 struct EncodedSettings {
   std::string dataset;        ///< fingerprint of the data set
-  std::string preprocessing;  ///< hash of how its pictures and texts were prepared
+  std::string preprocessing;  ///< preprocessing_hash
   uint64_t rows = 0;
   bool mean_only = false;      ///< else mean and standard deviation
   std::string dtype = "fp32";  ///< of what is stored: fp32, bf16, fp16
@@ -26,6 +28,9 @@ struct EncodedSettings {
   int32_t text_padding = 0;                   ///< CaptionEncoders
   int32_t text_width = 0, pooled_width = 0;
   int32_t text_length = 0;  ///< rows of every caption; 0: as many as it has tokens
+  /// Of each text encoder; empty in sets of before these were recorded.
+  std::vector<CaptionShare> text_shares = {};
+  std::vector<CaptionWriting> text_writing = {};
 };
 Json to_json(const EncodedSettings& settings);
 /// Throws DataError naming key and `origin`.
@@ -48,7 +53,11 @@ EncodedManifest read_encoded_manifest(const std::filesystem::path& directory);
 std::string model_hash(const std::filesystem::path& directory);
 /// Of text encoders that work together: of one without padding its model_hash.
 std::string text_models_hash(const std::vector<std::string>& hashes, int64_t padding);
-/// Of a data set's pictures, texts and tokenizer.
-std::string preprocessing_hash(const data::DatasetManifest& manifest);
+/// Of a data set's pictures, texts and tokenizer, and of how text encoders' captions were written
+/// where that is known.
+std::string preprocessing_hash(const data::DatasetManifest& manifest,
+                               const std::vector<CaptionWriting>& writing);
+/// The settings as sets of before captions' shares and writing were recorded have them.
+EncodedSettings without_writing(EncodedSettings settings, const data::DatasetManifest& manifest);
 
 }  // namespace mm::run

@@ -65,7 +65,8 @@ std::unique_ptr<EncodedSet> EncodedSet::open(const std::filesystem::path& direct
       manifest.settings.rows != dataset.rows())
     throw DataError("{}: made of another data set than {} (its manifest was {}, this is {})", where,
                     dataset.directory().string(), manifest.settings.dataset, dataset.fingerprint());
-  if (manifest.settings.preprocessing != preprocessing_hash(dataset.manifest()))
+  if (manifest.settings.preprocessing !=
+      preprocessing_hash(dataset.manifest(), manifest.settings.text_writing))
     throw DataError("{}: {} prepares pictures or texts otherwise", where,
                     dataset.directory().string());
   std::unique_ptr<EncodedSet> set(new EncodedSet(manifest.settings));
@@ -131,8 +132,13 @@ void EncodedSet::require_vae(const std::string& hash) const {
   require_same("the VAE", settings_.vae, hash);
 }
 
-void EncodedSet::require_text(const std::string& hash) const {
+void EncodedSet::require_text(const std::string& hash,
+                              const std::vector<CaptionWriting>& writing) const {
   require_same("the text encoder", settings_.text, hash);
+  const std::string difference = writing_difference(settings_.text_writing, writing);
+  if (!difference.empty())
+    throw DataError("captions were stored otherwise: {}; encode the set again (mmshard encode)",
+                    difference);
 }
 
 at::Tensor EncodedSet::latents(uint64_t row, const at::Tensor& noise) const {

@@ -21,9 +21,11 @@ class EncodedSet {
                                           const data::Dataset& dataset);
 
   const EncodedSettings& settings() const { return settings_; }
-  /// Throws DataError unless the latents (captions) are this model's: its directory's model_hash.
+  /// Throws DataError unless the latents (captions) are this model's: its directory's model_hash,
+  /// text_models_hash. Captions must have been written in this way too; of sets of before that was
+  /// recorded, whose list is empty, it is taken for granted.
   void require_vae(const std::string& hash) const;
-  void require_text(const std::string& hash) const;
+  void require_text(const std::string& hash, const std::vector<CaptionWriting>& writing) const;
 
   /// [C, h, w] fp32, scaled by the VAE's scale and shift: mean + deviation * noise, or the mean
   /// where that is all there is or `noise` is undefined.

@@ -18,6 +18,8 @@ EncoderPaths encoder_options(const Json& options) {
                      .text_padding = options.at("text_padding")};
   for (const Json& text : options.at("text_encoders"))
     paths.text.push_back(text.get<std::string>());
+  if (paths.text_padding >= 0 && paths.text.empty())
+    throw UsageError("--text-padding: of --text-encoder, and none is given; leave it out");
   if (paths.text_padding < 0) paths.text_padding = paths.text.size() > 1 ? 77 : 0;
   return paths;
 }
@@ -53,7 +55,9 @@ at::Tensor mean_and_deviation(const model::Vae& vae, const at::Tensor& pictures,
 }
 
 Json to_json(const EncoderRecord& record) {
-  return {{"schema", 1}, {"vae", record.vae}, {"text", record.text}};
+  Json json{{"schema", 1}, {"vae", record.vae}, {"text", record.text}};
+  if (!record.writing.empty()) json["text_writing"] = to_json(record.writing);
+  return json;
 }
 
 EncoderRecord read_encoder_record(const std::filesystem::path& run) {
@@ -62,7 +66,10 @@ EncoderRecord read_encoder_record(const std::filesystem::path& run) {
   const Json json = read_json_file(path);
   const std::string origin = path.string();
   const data::JsonFields fields(json, origin);
-  return {.vae = fields.text("vae"), .text = fields.text("text")};
+  EncoderRecord record{.vae = fields.text("vae"), .text = fields.text("text"), .writing = {}};
+  if (json.contains("text_writing"))
+    record.writing = caption_writing_from(json.at("text_writing"), origin);
+  return record;
 }
 
 }  // namespace mm::run

@@ -24,7 +24,8 @@ struct EncoderPaths {
 EncoderPaths encoder_paths(const ModelRecipe& model);
 
 /// "vae", "text_encoders" and "text_padding" of a verb's options; padding below 0: 77 where several
-/// text encoders are joined, else 0, as model.text_padding.
+/// text encoders are joined, else 0, as model.text_padding. Throws UsageError for padding without
+/// text encoders.
 EncoderPaths encoder_options(const Json& options);
 
 /// The models, without gradients; null where there is none. Const members may be called
@@ -46,7 +47,8 @@ at::Tensor mean_and_deviation(const model::Vae& vae, const at::Tensor& pictures,
 /// RUN/encoders.json: what a run's latents and embeddings are of, so that pictures are drawn by the
 /// same models. Empty hashes: pixels, caption ids or classes.
 struct EncoderRecord {
-  std::string vae, text;  ///< model_hash, text_models_hash
+  std::string vae, text;                ///< model_hash, text_models_hash
+  std::vector<CaptionWriting> writing;  ///< of the captions; empty: not known
 };
 Json to_json(const EncoderRecord& record);
 /// Of a run without the file: empty.

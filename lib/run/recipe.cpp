@@ -87,6 +87,8 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
   return recipe;
 }
 
+constexpr const char* kTextPadding = "model.text_padding";
+
 /// What the diffusion families add to the contract.
 static void add_diffusion(const Recipe& r, Json& json) {
   const auto& t = r.model.transformer;
@@ -99,13 +101,17 @@ static void add_diffusion(const Recipe& r, Json& json) {
   json["diffusion"] = {d.predict,       d.noise_schedule, d.time_steps,  d.learned_sigma,
                        d.min_snr_gamma, d.time_draw,      d.loss_weight, d.shift,
                        d.label_drop,    d.normalisation};
+  // Absent by default: states of before the key go on.
+  if (!d.encoder_drop.empty()) json["diffusion.encoder_drop"] = d.encoder_drop;
   json["ema"] = {r.ema.decay, r.ema.warmup, r.ema.power};
   // Encoders that work on the way are a part of the data.
   const bool online =
       std::ranges::any_of(r.stages, [](const StageRecipe& stage) { return stage.encoded.empty(); });
   if (online && !r.model.vae.empty()) json["model.vae"] = r.model.vae.string();
-  if (!online || r.model.text_models.empty()) return;
-  json["model.text_padding"] = r.model.text_padding;
+  if (r.model.text_models.empty()) return;
+  // Latents may be stored and captions not: whether a stage has text of its own only its set knows.
+  json[kTextPadding] = r.model.text_padding;
+  if (!online) return;
   for (const auto& text : r.model.text_models) json["model.text_models"].push_back(text.string());
 }
 
@@ -158,6 +164,11 @@ Json without_loss(const Json& contract) {
   for (const auto& [key, value] : contract.items()) {
     if (!(key.starts_with("stage.") && key.ends_with(".loss"))) rest[key] = value;
   }
+Json contract_known_to(const Json& saved, Json now) {
+  if (!saved.contains(kTextPadding)) now.erase(kTextPadding);
+  return now;
+}
+
   return rest;
 }
 

@@ -135,6 +135,7 @@ struct DiffusionRecipe {
 struct ReconstructionRecipe {
   std::string error = "absolute";  ///< "absolute", "squared"
   double kl_weight = 1e-6;
+  std::vector<double> encoder_drop;      ///< of each text model's share of a caption; empty: none
 };
 
 /// [ema]: a moving average of the weights, kept in fp32 beside them.
@@ -243,3 +244,5 @@ Json resume_contract(const Recipe& recipe);
 Json without_loss(const Json& contract);
 
 }  // namespace mm::run
+/// `now` as a state of before some of its keys would have it: without those that `saved` lacks.
+Json contract_known_to(const Json& saved, Json now);

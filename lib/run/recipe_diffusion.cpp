@@ -107,6 +107,16 @@ DiffusionRecipe read_diffusion(ConfigTable t) {
                      .max = 1,
                      .doc = "share of pictures trained without their label or caption: what "
                             "guidance needs"});
+  d.encoder_drop = t.get_double_list(
+      "encoder_drop",
+      {.def = d.encoder_drop,
+       .min = 0,
+       .max = 1,
+       .max_count = 3,
+       .doc = "chance that a text model's share of a caption is left out by itself, zeros in its "
+              "place (its rows or columns and its pooled vector; SD3: 0.464 of each): one number "
+              "for all text models, or one each; a caption without any share counts as left out; "
+              "beside label_drop"});
   d.normalisation = t.get_enum(
       "normalisation", {.words = {"sample", "element"},
                         .def = "sample",

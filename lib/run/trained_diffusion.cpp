@@ -47,6 +47,37 @@ model::SimpleParams TrainedDiffusion::untrained() const {
   std::vector<at::Tensor> values;
   for (const model::ParamSpec& spec : model->params)
     values.push_back(model::InitialDraw(spec, seed).whole());
+/// Given, and of no use.
+void refuse_useless(const TrainedDiffusion& trained, const EncoderPaths& given,
+                    EncoderNeeds needs) {
+  const auto refuse = [&](const char* option, const char* reads, bool stored) {
+    if (stored)
+      throw UsageError("{}: --encoded has what it would make; leave one of them out", option);
+    throw UsageError("{}: {} {}; leave it out", option, trained.run.string(), reads);
+  };
+  if (!given.vae.empty() && !(trained.draws_latents() && needs.vae))
+    refuse("--vae", "draws pixels", trained.draws_latents());
+  if (!given.text.empty() && !(trained.reads_embeddings() && needs.text))
+    refuse("--text-encoder",
+           trained.config.takes_captions() ? "has a text encoder of its own" : "draws by class",
+           trained.reads_embeddings());
+}
+
+void check_encoders(const TrainedDiffusion& trained, const EncoderPaths& paths) {
+  const Encoders& encoders = *trained.encoders;
+  if (encoders.vae && encoders.vae->config().latent_channels != trained.config.in_channels)
+    throw DataError("--vae: latents of {} channels, {} draws {}",
+                    encoders.vae->config().latent_channels, trained.run.string(),
+                    trained.config.in_channels);
+  if (!encoders.text) return;
+  check_text(trained, encoders.text->shape());
+  const std::string difference =
+      writing_difference(trained.made_by.writing, encoders.text->writing());
+  if (!difference.empty())
+    throw DataError("--text-encoder {}: {}; give the tokenizers the run was trained with",
+                    paths.text.front().string(), difference);
+}
+
   return {*model, std::move(values), std::vector<bool>(model->params.size(), false)};
 }
 
@@ -72,16 +103,19 @@ void check_text(const TrainedDiffusion& trained, const CaptionShape& shape) {
 
 }  // namespace
 
-void use_encoders(TrainedDiffusion& trained, const EncoderPaths& given) {
+void use_encoders(TrainedDiffusion& trained, const EncoderPaths& given, EncoderNeeds needs) {
+  refuse_useless(trained, given, needs);
+  needs.vae = needs.vae && trained.draws_latents();
+  needs.text = needs.text && trained.reads_embeddings();
   EncoderPaths paths = encoder_paths(trained.recipe.model);
   if (!given.vae.empty()) paths.vae = given.vae;
   if (!given.text.empty()) paths.text = given.text, paths.text_padding = given.text_padding;
-  if (!trained.draws_latents()) paths.vae.clear();
-  if (!trained.reads_embeddings()) paths.text.clear();
-  if (trained.draws_latents() && paths.vae.empty())
+  if (!needs.vae) paths.vae.clear();
+  if (!needs.text) paths.text.clear();
+  if (needs.vae && paths.vae.empty())
     throw UsageError("{}: draws latents; give the VAE they are of (--vae DIR)",
                      trained.run.string());
-  if (trained.reads_embeddings() && paths.text.empty())
+  if (needs.text && paths.text.empty())
     throw UsageError("{}: reads embeddings; give the text encoder they are of (--text-encoder DIR)",
                      trained.run.string());
   if (paths.empty()) return;
@@ -92,12 +126,7 @@ void use_encoders(TrainedDiffusion& trained, const EncoderPaths& given) {
     check_hash("--text-encoder", trained.made_by.text,
                text_models_hash(hashes, paths.text_padding));
   trained.encoders = load_encoders(paths, trained.run / trained.data.tokenizer.file.file);
-  if (trained.encoders->vae &&
-      trained.encoders->vae->config().latent_channels != trained.config.in_channels)
-    throw DataError("--vae: latents of {} channels, {} draws {}",
-                    trained.encoders->vae->config().latent_channels, trained.run.string(),
-                    trained.config.in_channels);
-  if (trained.encoders->text) check_text(trained, trained.encoders->text->shape());
+  check_encoders(trained, paths);
 }
 
 bool is_diffusion_run(const fs::path& run) {

@@ -55,10 +55,16 @@ enum class Weights { kAveraged, kRaw };
 TrainedDiffusion open_trained_diffusion(const std::filesystem::path& run,
                                         Weights weights = Weights::kAveraged);
 
-/// Loads the frozen models that a run of latents or embeddings is drawn with: of `given`, else of
-/// its recipe. Throws UsageError naming the option where one is missing, DataError for other models
-/// than the run's latents and embeddings were of, or whose sizes are others.
-void use_encoders(TrainedDiffusion& trained, const EncoderPaths& given = {});
+/// Which of a run's frozen models are needed: what is stored needs none.
+struct EncoderNeeds {
+  bool vae = true, text = true;
+};
+/// Loads the frozen models that a run of latents or embeddings is drawn with, as far as they are
+/// needed: of `given`, else of its recipe. Throws UsageError naming the option where one is missing
+/// or given though nothing is asked of it; DataError for other models than the run's latents and
+/// embeddings were of, whose sizes are others, or that write captions otherwise.
+void use_encoders(TrainedDiffusion& trained, const EncoderPaths& given = {},
+                  EncoderNeeds needs = {});
 
 /// Whether RUN/recipe.toml names a diffusion family.
 bool is_diffusion_run(const std::filesystem::path& run);

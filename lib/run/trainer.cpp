@@ -95,7 +95,8 @@ void Trainer::restore() {
                        options_.run_directory.string(), resumed_->directory.filename().string());
     const RunSnapshot snapshot =
         RunSnapshot::from_json(resumed_->manifest.state, resumed_->directory.string());
-    Json saved = snapshot.contract, now = resume_contract(recipe_);
+    Json saved = snapshot.contract,
+         now = contract_known_to(snapshot.contract, resume_contract(recipe_));
     if (options_.allow_loss_change) saved = without_loss(saved), now = without_loss(now);
     std::string difference = contract_difference(saved, now);
     if (difference.find(".loss: ") != std::string::npos)

@@ -38,7 +38,7 @@ void check_inputs(const TrainedDiffusion& trained, const EncodedSet* encoded) {
   if (trained.draws_latents() && has_latents(encoded) && !trained.made_by.vae.empty())
     encoded->require_vae(trained.made_by.vae);
   if (trained.reads_embeddings() && has_text(encoded) && !trained.made_by.text.empty())
-    encoded->require_text(trained.made_by.text);
+    encoded->require_text(trained.made_by.text, trained.made_by.writing);
 }
 
 int64_t factor_of(const TrainedDiffusion& trained, const EncodedSet* encoded) {

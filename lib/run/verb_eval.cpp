@@ -105,10 +105,12 @@ EvalResult measure_loss(TrainedDiffusion& trained, const data::Dataset& set, con
                         std::string& text) {
   const std::filesystem::path stored = options.at("encoded").get<std::string>();
   std::unique_ptr<EncodedSet> encoded;
-  if (!stored.empty())
+  EncoderNeeds needs;
+  if (!stored.empty()) {
     encoded = EncodedSet::open(stored, set);
-  else
-    use_encoders(trained, encoder_options(options));
+    needs = {.vae = encoded->settings().channels == 0, .text = encoded->settings().text_width == 0};
+  }
+  use_encoders(trained, encoder_options(options), needs);
   const ValidationLoss loss = validation_loss(
       trained, *trained.params, set, {.limit = options.at("limit"), .encoded = encoded.get()});
   text = loss.table();
@@ -133,6 +135,9 @@ Evaluated evaluate_diffusion(const std::filesystem::path& run, const Json& optio
     return out;
   }
   use_encoders(trained, encoder_options(options));
+  if (!options.at("encoded").get<std::string>().empty())
+    throw UsageError(
+        "--encoded: of the validation loss, and --judge looks at pictures; leave it out");
   out = with_text(judge_drawings(trained, *set, options), options);
   out.result = with_before(std::move(out.result), run);
   return out;

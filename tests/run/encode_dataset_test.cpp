@@ -126,7 +126,7 @@ TEST_CASE("encode: another model, set, tokenizer or setting is refused by name")
   encoded->require_vae(model_hash(kVae));
   CHECK_THROWS_WITH_AS(encoded->require_vae("0"), doctest::Contains("stored by the VAE"),
                        mm::DataError);
-  CHECK_THROWS_WITH_AS(encoded->require_text("0"), doctest::Contains("none"), mm::DataError);
+  CHECK_THROWS_WITH_AS(encoded->require_text("0", {}), doctest::Contains("none"), mm::DataError);
   const TempDir other;
   const auto another = Dataset::open(pack(other, 21));
   CHECK_THROWS_WITH_AS(EncodedSet::open(dir / "enc", *another),
@@ -136,6 +136,55 @@ TEST_CASE("encode: another model, set, tokenizer or setting is refused by name")
   CHECK_THROWS_WITH_AS(
       encode_dataset({.dataset = set, .encoders = {.text = {text}}, .output = dir / "t"}),
       doctest::Contains("none of its tokenizer files"), mm::DataError);
+}
+
+TEST_CASE("encode: how captions were written is recorded; sets of before the record go on") {
+  const TempDir dir;
+  const fs::path set = pack(dir, 20), tokenizer = set / "tokenizer.json";
+  const fs::path clip =
+      test::write_encoder(dir / "clip", test::tiny_clip_config(8, 0), tokenizer, 3);
+  const auto encode = [&] {
+    return encode_dataset(
+        {.dataset = set, .encoders = {.text = {clip}}, .output = dir / "enc", .threads = 1});
+  };
+  CHECK(encode().complete);
+  const auto dataset = Dataset::open(set);
+  const auto writing = [&] { return open_caption_tokenizers({clip}, 0, tokenizer).writing; };
+  const std::string hash = model_hash(clip);
+  EncodedSet::open(dir / "enc", *dataset)->require_text(hash, writing());
+  const EncodedSettings settings = read_encoded_manifest(dir / "enc").settings;
+  CHECK((settings.text_writing == std::vector<CaptionWriting>{{.length = 12, .pad_id = 0}}));
+  CHECK((settings.text_shares ==
+         std::vector<CaptionShare>{{.rows = 12, .width = 8, .pooled_width = 8}}));
+
+  // Another pad_token: another set, and no more of it.
+  const std::string piece = mm::text::load_tokenizer(tokenizer)->id_to_piece(10);
+  mm::write_file_atomic(clip / "tokenizer_config.json", mm::Json{{"pad_token", piece}}.dump());
+  CHECK_THROWS_WITH_AS(
+      EncodedSet::open(dir / "enc", *dataset)->require_text(hash, writing()),
+      doctest::Contains("text encoder 1 fills captions up with id 10, before with 0"),
+      mm::DataError);
+  CHECK_THROWS_WITH_AS(encode(), doctest::Contains("other settings"), mm::UsageError);
+
+  mm::Json manifest = mm::read_json_file(dir / "enc/manifest.json");
+  const mm::Json good = manifest;
+  manifest["settings"]["text_shares"][0][3] = 9;
+  mm::write_file_atomic(dir / "enc/manifest.json", manifest.dump());
+  CHECK_THROWS_WITH_AS(EncodedSet::open(dir / "enc", *dataset),
+                       doctest::Contains("does not divide captions of width 8"), mm::DataError);
+  manifest = good;
+  manifest["settings"]["text_writing"][0]["pad_id"] = 5;
+  mm::write_file_atomic(dir / "enc/manifest.json", manifest.dump());
+  CHECK_THROWS_WITH_AS(EncodedSet::open(dir / "enc", *dataset),
+                       doctest::Contains("prepares pictures or texts otherwise"), mm::DataError);
+
+  // As an older mmshard wrote it: read, and whole.
+  manifest = good;
+  for (const char* key : {"text_shares", "text_writing"}) manifest["settings"].erase(key);
+  manifest["settings"]["preprocessing"] = preprocessing_hash(dataset->manifest(), {});
+  mm::write_file_atomic(dir / "enc/manifest.json", manifest.dump());
+  EncodedSet::open(dir / "enc", *dataset)->require_text(hash, writing());
+  CHECK(encode().present == 1);
 }
 
 TEST_CASE("encoded set: a cut unit and a manifest that says otherwise are refused") {

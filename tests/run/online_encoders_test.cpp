@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "lib/base/error.h"
+#include "lib/base/hash.h"
+#include "lib/model/diffusion_input.h"
+#include "lib/run/diffusion_batch.h"
+#include "lib/run/diffusion_setup.h"
 #include "lib/run/encode_dataset.h"
 #include "lib/run/trained_diffusion.h"
 #include "lib/run/validation_loss.h"
@@ -115,6 +119,130 @@ TEST_CASE("online encoders: MMDiT on CLIP, CLIP and T5 joined has the losses of 
   refused({"model.text_model=" + text[2].string()}, "several text models are CLIP encoders");
 }
 
+TEST_CASE("encoder drop: each encoder's share alone is zeros; a caption without any is left out") {
+  TempDir dir;
+  const std::vector<fs::path> text = three_encoders(dir);
+  const auto encoders = load_encoders({.text = text, .text_padding = 9}, toy());
+  const CaptionShape& shape = encoders->text->shape();
+  const std::vector<CaptionShare> expected{
+      {.rows = 12, .width = 8, .pooled_width = 8},
+      {.rows = 12, .column = 8, .width = 12, .pooled = 8, .pooled_width = 10},
+      {.row = 12, .rows = 9, .width = 24}};
+  CHECK((shape.shares == expected));
+  mm::model::DiffusionConfig config{.family = mm::model::DiffusionFamily::kSd3};
+  config.caption_tokens = 21;
+  config.mask_captions = false;
+  const mm::model::Objective objective{.prediction = mm::model::Prediction::kVelocity};
+  mm::data::MicroBatch mb;
+  mb.tokens = {1, 10, 11, 1, 12};
+  mb.cu_seqlens = {0, 3, 5};
+  mb.images = mb.target_count = 2;
+  mb.height = mb.width = 4;
+  mb.pixels.assign(2 * 4 * 4 * 3, 128);
+  mb.sample_ids = {7, 11};
+  const auto batch = [&](const std::vector<double>& chances) {
+    std::vector<EncoderDrop> drops;
+    for (size_t i = 0; i < chances.size(); ++i) drops.push_back({shape.shares[i], chances[i]});
+    return to_diffusion_batch(mb, {.config = config,
+                                   .objective = objective,
+                                   .norm = {.mean = {0.5F, 0.5F, 0.5F}, .std = {0.5F, 0.5F, 0.5F}},
+                                   .draws = {.seed = 3, .encoder_drop = drops},
+                                   .online = encoders.get()})
+        .diffusion;
+  };
+  const auto whole = batch({}), all = batch({1, 1, 1});
+  CHECK(all->captions.abs().max().item<float>() == 0);
+  CHECK(all->pooled.abs().max().item<float>() == 0);
+  CHECK(all->caption_dropped.all().item<bool>());
+  for (size_t k = 0; k < 3; ++k) {
+    std::vector<double> only(3, 0);
+    only[k] = 1;
+    const auto one = batch(only);
+    at::Tensor captions = whole->captions.clone(), pooled = whole->pooled.clone();
+    const CaptionShare& share = shape.shares[k];
+    captions.narrow(1, share.row, share.rows).narrow(2, share.column, share.width).zero_();
+    pooled.narrow(1, share.pooled, share.pooled_width).zero_();
+    CHECK(one->captions.equal(captions));
+    CHECK(one->pooled.equal(pooled));
+    CHECK(!one->caption_dropped.any().item<bool>());
+    CHECK(!captions.equal(whole->captions));
+  }
+  // A pure function of seed, epoch, sample and encoder.
+  const std::vector<double> half(3, 0.5);
+  const at::Tensor drawn = batch(half)->captions;
+  std::swap(mb.sample_ids[0], mb.sample_ids[1]);
+  mb.tokens = {1, 12, 1, 10, 11};
+  mb.cu_seqlens = {0, 2, 5};
+  CHECK(batch(half)->captions[0].equal(drawn[1]));
+  CHECK(batch(half)->captions[1].equal(drawn[0]));
+
+  const StoredInputs three{.text_width = 24, .text_shares = shape.shares};
+  CHECK(encoder_drops({}, three).empty());
+  CHECK(encoder_drops({.encoder_drop = {0.464}}, three).at(2).chance == 0.464);
+  CHECK(encoder_drops({.encoder_drop = {0.1, 0.2, 0.3}}, three).at(1).chance == 0.2);
+  CHECK_THROWS_WITH_AS(encoder_drops({.encoder_drop = {0.1, 0.2}}, three),
+                       doctest::Contains("2 chances for 3 text encoders"), mm::UsageError);
+  CHECK_THROWS_WITH_AS(encoder_drops({.encoder_drop = {0.1}}, {.text_width = 24}),
+                       doctest::Contains("do not say which numbers are of which"), mm::UsageError);
+  CHECK_THROWS_WITH_AS(encoder_drops({.encoder_drop = {0.1}}, {}),
+                       doctest::Contains("label_drop leaves out captions"), mm::UsageError);
+}
+
+TEST_CASE("encoder drop, laws 1 and 2: any ranks, stopped and resumed, stored and on the way") {
+  TempDir dir;
+  const std::vector<fs::path> text = three_encoders(dir);
+  const std::vector<std::string> keys =
+      joined(online_keys(text), {"model.family=sd3", "model.text_padding=9",
+                                 "diffusion.label_drop=0", "diffusion.encoder_drop=[0.464]"});
+  const Recipe recipe = tiny_diffusion_recipe(dir.path(), keys);
+  const Outcome one = run_threads(recipe, dir / "one", 1);
+  for (const int ranks : {2, 3, 4}) {
+    const Outcome many = run_threads(recipe, dir / std::to_string(ranks), ranks);
+    CHECK_MESSAGE(weight_difference(one, many) < 1e-9, ranks);
+    check_same_losses(many, one, 1e-10);
+  }
+  CHECK(run_threads(recipe, dir / "stopped", 1, {.stop_after = 3}).code ==
+        mm::ExitCode::kSavedRunAgain);
+  CHECK(same_bits(run_threads(recipe, dir / "stopped", 1), one));
+  const Outcome kept = run_with(dir, "kept", joined(keys, {"diffusion.encoder_drop=[]"}));
+  CHECK(kept.records.back().loss != one.records.back().loss);
+  // Stored alone, without the models: the set says which numbers are of which encoder.
+  encode_dataset({.dataset = dir / "pictures",
+                  .encoders = {.vae = tiny_vae(), .text = text, .text_padding = 9},
+                  .output = dir / "stored"});
+  const std::vector<std::string> stored{"stage.0.encoded=" + (dir / "stored").string(),
+                                        "model.transformer.patch=1",
+                                        "stage.0.train=[\"transformer\"]",
+                                        "stage.0.lr={ transformer = 3e-3 }",
+                                        "model.family=sd3",
+                                        "diffusion.label_drop=0",
+                                        "diffusion.encoder_drop=[0.464]"};
+  check_same_losses(run_with(dir, "stored-run", stored), one, 1e-6);
+  CHECK_THROWS_WITH_AS(run_with(dir, "one", joined(keys, {"diffusion.encoder_drop=[0.5]"})),
+                       doctest::Contains("diffusion.encoder_drop"), mm::Error);
+}
+
+TEST_CASE("text_padding is a part of what a run goes on with, whether latents are stored or not") {
+  TempDir dir;
+  const fs::path t5 = write_encoder(dir / "t5", tiny_t5_config(12), toy(), 5);
+  tiny_diffusion_recipe(dir.path());
+  encode_dataset(
+      {.dataset = dir / "pictures", .encoders = {.vae = tiny_vae()}, .output = dir / "latents"});
+  const auto keys = joined(online_keys({t5}), {"stage.0.steps=2", "model.text_padding=6",
+                                               "stage.0.encoded=" + (dir / "latents").string()});
+  run_with(dir, "run", keys);
+  run_with(dir, "run", keys);
+  CHECK_THROWS_WITH_AS(run_with(dir, "run", joined(keys, {"model.text_padding=7"})),
+                       doctest::Contains("model.text_padding: 6 in the checkpoint, 7 now"),
+                       mm::Error);
+  // States of before the key was among them go on.
+  const mm::Json now = resume_contract(tiny_diffusion_recipe(dir.path(), keys));
+  mm::Json saved = now;
+  saved.erase("model.text_padding");
+  CHECK(contract_known_to(saved, now) == saved);
+  CHECK(contract_known_to(now, now) == now);
+}
+
 TEST_CASE("caption encoders: states joined side by side, then T5's; each in its own ids") {
   TempDir dir;
   const std::vector<fs::path> text = three_encoders(dir);
@@ -147,6 +275,15 @@ TEST_CASE("caption encoders: states joined side by side, then T5's; each in its 
   fs::remove(text[1] / "tokenizer.json");
   CHECK_THROWS_WITH_AS(CaptionEncoders(text, 9, toy()), doctest::Contains("no tokenizer.json"),
                        mm::DataError);
+  // As Stable Diffusion's directories have it.
+  for (const char* name : {"vocab.json", "merges.txt", "special_tokens_map.json"})
+    fs::copy_file(fs::path(MM_TEST_DATA) / "text/fixtures/clip" / name, text[1] / name);
+  const CaptionTokenizers old = open_caption_tokenizers(text, 9, toy());
+  REQUIRE(old.own[1] != nullptr);
+  CHECK(old.own[1]->encode_whole("a CAT") == std::vector<int32_t>{762, 320, 517, 339, 763});
+  CHECK(old.writing[1].tokenizer ==
+        mm::xxh3_128_hex(mm::text::read_tokenizer(text[1] / "vocab.json")));
+  CHECK(old.writing[1].pad_id == 0);  // "!", its pad_token
 }
 
 TEST_CASE("caption encoders: CLIP's captions are filled up with its tokenizer's pad_token") {
@@ -208,6 +345,22 @@ TEST_CASE("drawing from a run of latents and embeddings: through its models, no 
   CHECK(pictures[0].height == 8);
   CHECK(pictures[0].rgb != pictures[1].rgb);
 
+  // Nothing is asked of a model whose output is stored.
+  trained.encoders.reset();
+  use_encoders(trained, {}, {.vae = false, .text = false});
+  CHECK(trained.encoders == nullptr);
+  use_encoders(trained, {}, {.vae = false});
+  CHECK(trained.encoders->vae == nullptr);
+  CHECK(trained.encoders->text != nullptr);
+  CHECK_THROWS_WITH_AS(use_encoders(trained, {.vae = tiny_vae()}, {.vae = false}),
+                       doctest::Contains("--vae: --encoded has what it would make"),
+                       mm::UsageError);
+  CHECK_THROWS_WITH_AS(use_encoders(trained, {.text = {t5}}, {.text = false}),
+                       doctest::Contains("--text-encoder: --encoded has"), mm::UsageError);
+  const mm::Json padded{{"vae", ""}, {"text_encoders", mm::Json::array()}, {"text_padding", 9}};
+  CHECK_THROWS_WITH_AS(encoder_options(padded), doctest::Contains("--text-padding: of --text-"),
+                       mm::UsageError);
+
   const fs::path other = write_encoder(dir / "other", tiny_t5_config(12), toy(), 6);
   CHECK_THROWS_WITH_AS(use_encoders(trained, {.text = {other}}),
                        doctest::Contains("--text-encoder: the run was trained on the output of"),
@@ -238,6 +391,15 @@ TEST_CASE("validation loss of a run on latents: stored or encoded alike, other m
   const ValidationLoss of_encoded = validation_loss(trained, *trained.params, *set);
   for (size_t i = 0; i < of_stored.at.size(); ++i)
     CHECK(of_encoded.at[i].loss == doctest::Approx(of_stored.at[i].loss).epsilon(1e-5));
+  // One part stored, the other made: captions through --text-encoder.
+  encode_dataset(
+      {.dataset = dir / "pictures", .encoders = {.vae = tiny_vae()}, .output = dir / "latents"});
+  const auto latents = EncodedSet::open(dir / "latents", *set);
+  trained.encoders.reset();
+  use_encoders(trained, {.text = {t5}}, {.vae = false});
+  const ValidationLoss of_both =
+      validation_loss(trained, *trained.params, *set, {.encoded = latents.get()});
+  CHECK(of_both.mean() == doctest::Approx(of_stored.mean()).epsilon(1e-5));
   trained.made_by.vae = "another";
   CHECK_THROWS_WITH_AS(validation_loss(trained, *trained.params, *set, {.encoded = stored.get()}),
                        doctest::Contains("stored by the VAE"), mm::DataError);

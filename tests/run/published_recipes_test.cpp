@@ -135,8 +135,9 @@ TEST_CASE("recipes/: published diffusion runs have their published numbers") {
     CHECK(recipe.model.transformer.patch == 2);
     CHECK(recipe.model.transformer.time_divisor == 128);
     CHECK(recipe.ema.decay == 0.9999);
-    CHECK(recipe.diffusion.label_drop == 0.1);
     const bool flow = std::string_view(p.file) == "sd3-medium.toml";
+    CHECK(recipe.diffusion.label_drop == (flow ? 0 : 0.1));
+    CHECK(recipe.diffusion.encoder_drop == (flow ? std::vector{0.464} : std::vector<double>{}));
     CHECK(recipe.diffusion.predict == (flow ? "flow" : "epsilon"));
     CHECK(recipe.diffusion.learned_sigma == !flow);
     CHECK(recipe.model.text_models.size() == (flow ? 3 : recipe.model.family == "pixart" ? 1 : 0));
