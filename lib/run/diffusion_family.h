@@ -32,6 +32,7 @@ class DiffusionFamily final : public ModelFamily {
                         const data::DatasetManifest& set) const override;
   double frozen_elements() const override { return inputs_.online_elements(); }
   std::vector<image::Image> draw_row(int64_t row, const model::ParamView& params) const override;
+  bool every_rank_draws() const override { return inputs_.online_models_draw(); }
 
  private:
   /// Pixels along a side of what the model sees one of.

@@ -146,12 +146,16 @@ const Encoders* DiffusionInputs::online(size_t stage) const {
   return vae || text ? all().get() : nullptr;
 }
 
+bool DiffusionInputs::any_online() const {
+  for (size_t i = 0; i < stored_.size(); ++i) {
+    if ((!paths_.vae.empty() && !latents_stored(i)) || (!paths_.text.empty() && !text_stored(i)))
+      return true;
+  }
+  return false;
+}
+
 double DiffusionInputs::online_elements() const {
-  bool needed = draws_;
-  for (size_t i = 0; i < stored_.size(); ++i)
-    needed = needed || (!paths_.vae.empty() && !latents_stored(i)) ||
-             (!paths_.text.empty() && !text_stored(i));
-  return needed ? vae_elements_ + text_elements_ : 0;
+  return draws_ || any_online() ? vae_elements_ + text_elements_ : 0;
 }
 
 EncoderRecord DiffusionInputs::record() const {
@@ -164,11 +168,11 @@ EncoderRecord DiffusionInputs::record() const {
     record.text = stored(0)->settings().text;
   else if (!paths_.text.empty())
     record.text = text_hash(paths_);
-  return record;
-}
-
-}  // namespace mm::run
   if (!paths_.text.empty())
     record.writing = writing();
   else if (text_stored(0))
     record.writing = stored(0)->settings().text_writing;
+  return record;
+}
+
+}  // namespace mm::run

@@ -30,6 +30,8 @@ class DiffusionInputs {
   const Encoders* online(size_t stage) const;
   /// All of the recipe's models, loaded, for drawing; null where there is none.
   std::shared_ptr<const Encoders> all() const;
+  /// Whether drawing takes no models beside those that stages encode with on the way.
+  bool online_models_draw() const { return paths_.empty() || any_online(); }
   /// Numbers of the weights that online() loads, or all() for the grids of [sample].
   double online_elements() const;
   /// Hashes of what latents and embeddings are of. Reads the models' files.
@@ -39,13 +41,15 @@ class DiffusionInputs {
 
  private:
   struct Lazy;
+  /// Whether some stage encodes pictures or captions on the way.
+  bool any_online() const;
   bool latents_stored(size_t stage) const;
   bool text_stored(size_t stage) const;
+  std::vector<CaptionWriting> writing() const;  ///< of the recipe's text models
   void open_stored(const Recipe& recipe);
   void check_stages_agree(const Recipe& recipe) const;
   void find_shape();
 
-  std::vector<CaptionWriting> writing() const;  ///< of the recipe's text models
   EncoderPaths paths_;
   std::filesystem::path tokenizer_;
   at::ScalarType dtype_;

@@ -66,6 +66,8 @@ class ModelFamily {
   /// One row of [sample]'s grid, by weights in training. A function of recipe and weights alone,
   /// without a draw from any generator. For families that draw.
   virtual std::vector<image::Image> draw_row(int64_t row, const model::ParamView& params) const;
+  /// Whether draw_row takes no more on any rank than training does; else rank 0 alone draws.
+  virtual bool every_rank_draws() const { return true; }
   /// What token_drop of [augment] puts in a token's place.
   virtual int32_t drop_token() const { return 0; }
 };

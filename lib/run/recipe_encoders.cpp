@@ -37,7 +37,7 @@ SampleRecipe read_sample(ConfigTable t, bool flow) {
       {.def = 0,
        .min = 0,
        .max = int64_t{1} << 40,
-       .doc = "diffusion: steps between grids of pictures, drawn by rank 0 with the average of the "
+       .doc = "diffusion: steps between grids of pictures, drawn with the average of the "
               "weights where there is one: RUN/samples/step-N.png, and in TensorBoard; 0: none"});
   s.prompts = t.get_string_list(
       "prompts", {.def = std::vector<std::string>{}, .doc = "captions of the grid, in turn"});
@@ -47,13 +47,11 @@ SampleRecipe read_sample(ConfigTable t, bool flow) {
     t.fail("labels", "a model has captions or classes; give prompts or labels");
   s.columns =
       t.get_int("columns", {.def = s.columns, .min = 1, .max = 64, .doc = "pictures of a row"});
-  s.rows = t.get_int(
-      "rows",
-      {.def = s.rows,
-       .min = 1,
-       .max = 64,
-       .doc = "rows of the grid; a row must be drawn within comm.timeout_s, since the other "
-              "ranks wait for it"});
+  s.rows = t.get_int("rows", {.def = s.rows,
+                              .min = 1,
+                              .max = 64,
+                              .doc = "rows of the grid; the ranks draw them in turn, or rank 0 all "
+                                     "where drawing takes models that the stages do not load"});
   s.sampler = t.get_enum("sampler", {.words = {"auto", "ddim", "dpm", "euler"},
                                      .def = s.sampler,
                                      .doc = "auto: euler for flows, else ddim"});

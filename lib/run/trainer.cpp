@@ -14,9 +14,9 @@
 #include "lib/run/memory_estimate.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/run_snapshot.h"
+#include "lib/run/scheduled_grid.h"
 #include "lib/run/start_weights.h"
 #include "lib/run/step_setup.h"
-#include "lib/run/trained_diffusion.h"
 #include "lib/state/save_state.h"
 
 namespace mm::run {
@@ -313,29 +313,19 @@ void Trainer::add_gathered(StepRecord& record, const StageStep& done, size_t ind
 }
 
 void Trainer::draw_grid() {
-  const SampleRecipe& sample = recipe_.sample;
-  if (sample.every_steps == 0 || global_step_ % sample.every_steps != 0) return;
+  if (!grid_is_due(recipe_.sample, global_step_)) return;
   std::unique_ptr<optim::AveragedParams> average;
-  if (comm_.rank == 0 && average_)
+  if (average_ && draws_rows(*family_, comm_.rank))
     average = std::make_unique<optim::AveragedParams>(*params_, *average_);
-  std::vector<image::Image> pictures;
-  for (int64_t row = 0; row < sample.rows; ++row) {
-    all_or_none(*comm_.control, [&] {
-      if (comm_.rank != 0) return;
-      const model::ParamView& params =
-          average ? static_cast<model::ParamView&>(*average) : *params_;
-      for (image::Image& picture : family_->draw_row(row, params))
-        pictures.push_back(std::move(picture));
-    });
-  }
+  const model::ParamView& params = average ? static_cast<model::ParamView&>(*average) : *params_;
+  const std::optional<image::Image> grid = draw_scheduled_grid(recipe_, *family_, params, comm_);
   all_or_none(*comm_.control, [&] {
-    if (comm_.rank != 0) return;
-    const image::Image grid = picture_grid(pictures, sample.columns);
-    const std::string png = image::encode_png(grid);
+    if (!grid) return;
+    const std::string png = image::encode_png(*grid);
     const fs::path directory = options_.run_directory / "samples";
     fs::create_directories(directory);
     write_file_atomic(directory / fmt::format("step-{:06}.png", global_step_), png);
-    metrics_->grid({.width = grid.width, .height = grid.height, .file = png}, global_step_);
+    metrics_->grid({.width = grid->width, .height = grid->height, .file = png}, global_step_);
   });
 }
 

@@ -68,8 +68,7 @@ class Trainer {
                        const std::vector<RankPulse>& pulses) const;
   /// Figures that ranks gather for it, in the steps that are due. Collective.
   void add_gathered(StepRecord& record, const StageStep& done, size_t index);
-  /// [sample]'s grid where one is due: RUN/samples/step-N.png and TensorBoard. Collective: rank 0
-  /// draws, and the others wait row by row.
+  /// [sample]'s grid where one is due: RUN/samples/step-N.png and TensorBoard. Collective.
   void draw_grid();
   void note_bad_samples(const StageStep& done, size_t index);
   void save(StageRun& stage, size_t index);

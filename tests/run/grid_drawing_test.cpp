@@ -6,6 +6,8 @@
 #include "lib/base/file.h"
 #include "lib/image/decode.h"
 #include "lib/image/encode.h"
+#include "lib/run/encode_dataset.h"
+#include "lib/run/model_family.h"
 #include "tests/run/tiny_diffusion.h"
 #include "tests/run/tiny_encoders.h"
 
@@ -64,6 +66,17 @@ TEST_CASE("grids on a schedule: training is the same to the bit, pictures on any
   CHECK(tensorboard.find("samples/grid") != std::string::npos);
   CHECK(!fs::exists(dir / "plain/samples"));
 
+  // Rows dealt over more ranks than there are rows, or drawn by one: the same pictures.
+  for (const int ranks : {1, 3}) {
+    const fs::path run = dir / std::to_string(ranks);
+    run_threads(tiny_diffusion_recipe(dir.path(), with_grids({"ema.decay=0", "stage.0.steps=3",
+                                                              "stage.0.lr.text_encoder=0",
+                                                              "stage.0.lr.transformer=0"})),
+                run, ranks);
+  }
+  CHECK(mm::read_file(dir / "1/samples/step-000003.png") ==
+        mm::read_file(dir / "3/samples/step-000003.png"));
+
   run_threads(recipe, dir / "resumed", 2, {.stop_after = 4});
   run_threads(recipe, dir / "resumed", 2);
   for (const fs::path& file : files)
@@ -85,6 +98,29 @@ TEST_CASE("grids on a schedule: the grid of the last step is what sample draws o
   const auto pictures = draw_pictures(trained, *trained.params, {cat, dog, cat, dog}, options);
   CHECK(mm::image::encode_png(picture_grid(pictures, 2)) ==
         mm::read_file(dir / "run/samples/step-000003.png"));
+}
+
+TEST_CASE("grids on a schedule: rank 0 alone draws where drawing takes models no stage loads") {
+  TempDir dir;
+  tiny_diffusion_recipe(dir.path());
+  encode_dataset(
+      {.dataset = dir / "pictures", .encoders = {.vae = tiny_vae()}, .output = dir / "latents"});
+  const auto set = mm::data::read_manifest(dir / "pictures");
+  const auto every_rank = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> keys =
+        with_grids({"model.vae=" + tiny_vae().string(), "model.transformer.patch=1"});
+    keys.insert(keys.end(), more.begin(), more.end());
+    const Recipe recipe = tiny_diffusion_recipe(dir.path(), keys);
+    return make_family(recipe, {set})->every_rank_draws();
+  };
+  CHECK(every_rank({}));
+  const std::string stored = "stage.0.encoded=" + (dir / "latents").string();
+  CHECK(!every_rank({stored}));
+  const Recipe recipe = tiny_diffusion_recipe(
+      dir.path(), with_grids({"model.vae=" + tiny_vae().string(), "model.transformer.patch=1",
+                              "stage.0.steps=3", "comm.timeout_s=5", stored}));
+  run_threads(recipe, dir / "run", 2);
+  CHECK(picture(dir / "run/samples/step-000003.png").width == 2 * 10 + 2);
 }
 
 TEST_CASE(

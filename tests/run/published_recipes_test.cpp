@@ -138,6 +138,7 @@ TEST_CASE("recipes/: published diffusion runs have their published numbers") {
     const bool flow = std::string_view(p.file) == "sd3-medium.toml";
     CHECK(recipe.diffusion.label_drop == (flow ? 0 : 0.1));
     CHECK(recipe.diffusion.encoder_drop == (flow ? std::vector{0.464} : std::vector<double>{}));
+    CHECK(recipe.comm_timeout_s == 60);
     CHECK(recipe.diffusion.predict == (flow ? "flow" : "epsilon"));
     CHECK(recipe.diffusion.learned_sigma == !flow);
     CHECK(recipe.model.text_models.size() == (flow ? 3 : recipe.model.family == "pixart" ? 1 : 0));
