@@ -71,14 +71,16 @@ void add_eval(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("eval",
                                       "Scores a run on a packed data set: names of pictures beside "
                                       "two baselines, perplexity, captions, answers; of a "
-                                      "diffusion run the loss at fixed times, or by a judge.");
+                                      "diffusion run the loss at fixed times, or by a judge; of an "
+                                      "autoencoder its reconstructions.");
   auto options = std::make_shared<Options>();
   verb->add_option("--from", options->from, "run directory; its newest whole checkpoint is used")
       ->required();
   verb->add_option(
           "--data", options->data,
           "packed data set of pictures with names that were not trained on; of a diffusion "
-          "run without --judge: a bucketed set with its classes or its tokenizer")
+          "run without --judge: a bucketed set with its classes or its tokenizer; of an "
+          "autoencoder: any bucketed set")
       ->required();
   add_task_options(*verb, *options);
   add_drawing_options(*verb, *options);
@@ -97,6 +99,7 @@ void add_eval(CLI::App& app, Action& action) {
       "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/noto/heldout --limit 20 "
       "--json\n"
       "  mmtrain eval --from runs/fashion --data data/packed/fashion-heldout\n"
+      "  mmtrain eval --from runs/fashion-vae --data data/packed/fashion-heldout\n"
       "  mmtrain eval --from runs/quickstart-dit --judge runs/quickstart --data "
       "runs/quickstart-data/noto/heldout\n"
       "  mmtrain eval --from runs/vqa --data data/pope --task yes-no,perplexity --answers "

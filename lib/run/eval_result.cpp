@@ -27,6 +27,9 @@ Json EvalResult::to_json() const {
                                 {"picture", p.data_uri}});
     if (!p.real_uri.empty()) json["pictures"].back()["real"] = p.real_uri;
   }
+  for (const RebuiltPicture& p : rebuilt)
+    json["rebuilt"].push_back(
+        {{"key", p.key}, {"psnr", p.psnr}, {"real", p.real_uri}, {"picture", p.data_uri}});
   if (!tasks.empty()) json["tasks"] = tasks;
   return json;
 }
@@ -41,6 +44,9 @@ EvalResult EvalResult::from_json(const Json& json) {
          {s.value("samples", size_t{0}), s.value("exact_match", 0.0), s.value("word_f1", 0.0),
           s.value("recall_at_1", 0.0), s.value("recall_at_5", 0.0), s.value("recall_at_10", 0.0)}});
   }
+  for (const Json& p : json.value("rebuilt", Json::array()))
+    result.rebuilt.push_back(
+        {p.value("key", ""), p.value("psnr", 0.0), p.value("real", ""), p.value("picture", "")});
   const Json pictures = json.value("pictures", Json::array());
   for (const Json& p : pictures) {
     result.pictures.push_back(

@@ -16,6 +16,14 @@ struct EvalPicture {
   std::string real_uri;  ///< beside a drawn picture: the real one of that name; else empty
 };
 
+/// A held-out picture, and what an autoencoder makes of it.
+struct RebuiltPicture {
+  std::string key;       ///< of the data set's record
+  double psnr = 0;       ///< dB
+  std::string real_uri;  ///< PNG
+  std::string data_uri;  ///< rebuilt, PNG
+};
+
 /// Scores of one way to ask: the trained model, the untrained one, the trained one fed a blank
 /// picture.
 struct EvalRow {
@@ -29,7 +37,8 @@ struct EvalResult {
   int64_t step = 0;           ///< of the checkpoint
   std::vector<EvalRow> rows;  ///< "trained" first, then the baselines
   std::vector<EvalPicture> pictures;
-  Json tasks = Json::object();  ///< figures of other tasks (task_scores.h), by their names
+  std::vector<RebuiltPicture> rebuilt;  ///< of autoencoders
+  Json tasks = Json::object();          ///< figures of other tasks (task_scores.h), by their names
 
   Json to_json() const;
   static EvalResult from_json(const Json& json);

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "lib/base/error.h"
-#include "lib/base/html.h"
 #include "lib/base/progress.h"
-#include "lib/image/encode.h"
+#include "lib/run/picture_bytes.h"
 
 namespace mm::run {
 namespace {
@@ -52,8 +51,7 @@ std::string picture_data_uri(const TrainedModel& trained, const data::Sample& sa
   MM_CHECK(std::ssize(sample.pixels) >= bytes, "{} bytes of pixels for {} x {}",
            sample.pixels.size(), picture.width, picture.height);
   picture.rgb.assign(sample.pixels.begin(), sample.pixels.begin() + bytes);
-  const std::string png = image::encode_png(picture);
-  return "data:image/png;base64," + base64(std::as_bytes(std::span(png.data(), png.size())));
+  return png_data_uri(picture);
 }
 
 EvalResult evaluate_names(const TrainedModel& trained, const EvalSamples& all,

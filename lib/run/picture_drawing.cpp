@@ -1,13 +1,13 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "lib/base/error.h"
 #include "lib/model/diffusion_input.h"
 #include "lib/model/diffusion_sampler.h"
 #include "lib/model/objective_draw.h"
 #include "lib/run/diffusion_batch.h"
+#include "lib/run/picture_bytes.h"
 #include "lib/run/trained_diffusion.h"
 
 namespace mm::run {
@@ -78,27 +78,6 @@ model::Batch condition_batch(const TrainedDiffusion& trained, std::span<const Co
                  *input);
   batch.diffusion = std::move(input);
   return batch;
-}
-
-/// [C, H, W] of the model's range to bytes, clamped and rounded.
-image::Image to_image(const at::Tensor& picture, const PixelNorm& norm) {
-  image::Image out;
-  out.height = static_cast<int32_t>(picture.size(1));
-  out.width = static_cast<int32_t>(picture.size(2));
-  const int64_t area = int64_t{out.height} * out.width;
-  out.rgb.resize(static_cast<size_t>(3 * area));
-  const at::Tensor values = picture.to(at::kFloat).contiguous();
-  for (int64_t c = 0; c < 3; ++c) {
-    const auto channel = static_cast<size_t>(c);
-    for (int64_t p = 0; p < area; ++p) {
-      const float value =
-          values.const_data_ptr<float>()[c * area + p] * norm.std[channel] + norm.mean[channel];
-      // A picture of not-a-numbers is black.
-      const float byte = std::isfinite(value) ? std::clamp(value, 0.0F, 1.0F) * 255.0F : 0.0F;
-      out.rgb[static_cast<size_t>(p * 3 + c)] = static_cast<uint8_t>(std::lround(byte));
-    }
-  }
-  return out;
 }
 
 /// Pictures of what the model drew: latents decoded one by one, since a decoder takes much memory.

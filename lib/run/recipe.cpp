@@ -135,8 +135,14 @@ Json resume_contract(const Recipe& r) {
             {"model.language",
              {l.hidden, l.layers, l.heads, l.kv_heads, l.mlp, l.rope_theta, l.tied_head}}};
   // Absent by default: states of before these keys go on.
+  const bool tiles_or_sizes =
+      r.model.family.starts_with("llava_") || r.model.family == "qwen2_5_vl";
+  if (r.model.from.empty() && (v.kind != "clip" || l.kind != "llama" || tiles_or_sizes))
+    json["model.kinds"] = {r.model.family, v.kind,        v.grids, v.max_grid_tiles, v.merge,
+                           v.window,       v.full_layers, l.kind,  l.rope_sections};
   if (r.lora.on())
     json["lora"] = {{"rank", r.lora.rank}, {"alpha", r.lora.alpha}, {"targets", r.lora.targets}};
+  if (r.lora.on() && r.lora.dropout > 0) json["lora"]["dropout"] = r.lora.dropout;
   if (r.model.vocab_rows != 0 || r.model.vocab_multiple != 1)
     json["model.vocab"] = {r.model.vocab_rows, r.model.vocab_multiple};
   if (r.model.diffusion()) add_diffusion(r, json);
@@ -148,7 +154,6 @@ Json resume_contract(const Recipe& r) {
     json[prefix + "train"] = s.train;
     // Absent by default: states of before the key go on.
     if (s.loss != LossRecipe{}) json[prefix + "loss"] = {s.loss.reduction, s.loss.micro_packs};
-  if (r.lora.on() && r.lora.dropout > 0) json["lora"]["dropout"] = r.lora.dropout;
     if (s.optimizer != "adamw") json[prefix + "optimizer"] = s.optimizer;
     if (s.oversize != "refuse" || s.max_attention_pairs != 0 || s.image_cost != 0)
       json[prefix + "plan"] = {s.oversize, s.max_attention_pairs, s.image_cost};

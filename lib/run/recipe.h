@@ -79,6 +79,7 @@ struct ModelRecipe {
 struct LoraRecipe {
   int64_t rank = 0;  ///< 0: no adapters
   double alpha = 0;
+  double dropout = 0;                                       ///< share of an adapter's inputs
   std::map<std::string, std::vector<std::string>> targets;  ///< by part; a part without is absent
   std::filesystem::path from;  ///< adapter directory in PEFT's layout; empty: they start at zero
 
@@ -86,7 +87,6 @@ struct LoraRecipe {
 };
 
 /// The learning rate over a stage: warm-up, then constant, cosine or warm-up-stable-decay
-  double dropout = 0;                                       ///< share of an adapter's inputs
 /// (lib/optim/schedule.h).
 struct ScheduleRecipe {
   std::string kind = "cosine";
@@ -128,6 +128,7 @@ struct DiffusionRecipe {
   std::string loss_weight = "none";
   double shift = 1;
   double label_drop = 0.1;               ///< of labels and captions, for guidance
+  std::vector<double> encoder_drop;      ///< of each text model's share of a caption; empty: none
   std::string normalisation = "sample";  ///< or "element"
 };
 
@@ -135,7 +136,6 @@ struct DiffusionRecipe {
 struct ReconstructionRecipe {
   std::string error = "absolute";  ///< "absolute", "squared"
   double kl_weight = 1e-6;
-  std::vector<double> encoder_drop;      ///< of each text model's share of a caption; empty: none
 };
 
 /// [ema]: a moving average of the weights, kept in fp32 beside them.
@@ -240,9 +240,9 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
 /// The keys whose change makes a saved state useless or misleading (model sizes, seed, stages' data
 /// and batch), as JSON; stored with checkpoints and compared on resume.
 Json resume_contract(const Recipe& recipe);
+/// `now` as a state of before some of its keys would have it: without those that `saved` lacks.
+Json contract_known_to(const Json& saved, Json now);
 /// The contract without what --allow-loss-change lets differ.
 Json without_loss(const Json& contract);
 
 }  // namespace mm::run
-/// `now` as a state of before some of its keys would have it: without those that `saved` lacks.
-Json contract_known_to(const Json& saved, Json now);

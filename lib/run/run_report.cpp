@@ -54,6 +54,16 @@ std::string picture_cards(const EvalResult& evaluation) {
   return out + "</div>";
 }
 
+std::string rebuilt_cards(const EvalResult& evaluation) {
+  std::string out = "<div class='cards'>";
+  for (const RebuiltPicture& p : evaluation.rebuilt)
+    out += fmt::format(
+        "<div class='card'><img alt='' src='{}'><img alt='' src='{}'><b>{}</b><br><small>{:.1f} "
+        "dB</small></div>",
+        html_escape(p.real_uri), html_escape(p.data_uri), html_escape(p.key), p.psnr);
+  return out + "</div>";
+}
+
 /// One series a stage, so that a change of what is trained shows.
 std::vector<Series> by_stage(const std::vector<StepRecord>& steps,
                              double (*value)(const StepRecord&)) {
@@ -140,6 +150,9 @@ std::string render_report(const RunReport& report) {
                  : "<h2>Held-out names: the real picture, the drawn one, and what the judge calls "
                    "it</h2>") +
             picture_cards(*report.evaluation);
+  if (report.evaluation && !report.evaluation->rebuilt.empty())
+    page += "<h2>Held-out pictures, each beside its reconstruction</h2>" +
+            rebuilt_cards(*report.evaluation);
   if (!report.recipe.empty())
     page += "<h2>Recipe</h2><pre>" + html_escape(report.recipe) + "</pre>";
   return report_page(report.title, page);

@@ -16,37 +16,37 @@
 #include "lib/run/run_snapshot.h"
 #include "lib/state/load_state.h"
 
-namespace mm::run {
-namespace {
-
 namespace fs = std::filesystem;
 
-/// Values of all parameters: averages where the checkpoint has them and they are wanted.
-std::vector<at::Tensor> read_values(const state::Checkpoint& checkpoint, const model::Model& model,
-                                    Weights weights, bool& averaged) {
-  std::vector<at::Tensor> values;
-  std::vector<state::StateTensor> wanted;
-  averaged = false;
-  for (const model::ParamSpec& spec : model.params) {
-    values.push_back(at::empty(spec.shape, at::kFloat));
-    const std::string average = "ema." + spec.name;
-    const bool has =
-        weights == Weights::kAveraged &&
-        std::ranges::find(checkpoint.manifest.tensors, average, &ckpt::TensorRecord::name) !=
-            checkpoint.manifest.tensors.end();
-    averaged = averaged || has;
-    wanted.push_back({has ? average : spec.name, values.back()});
-  }
-  state::load_tensors(checkpoint, wanted);
-  return values;
-}
-
-}  // namespace
+namespace mm::run {
 
 model::SimpleParams TrainedDiffusion::untrained() const {
   std::vector<at::Tensor> values;
   for (const model::ParamSpec& spec : model->params)
     values.push_back(model::InitialDraw(spec, seed).whole());
+  return {*model, std::move(values), std::vector<bool>(model->params.size(), false)};
+}
+
+namespace {
+
+void check_hash(const char* option, const std::string& made_by, const std::string& given) {
+  if (made_by.empty() || made_by == given) return;
+  throw DataError(
+      "{}: the run was trained on the output of {}, this is {}; give the models it was "
+      "trained with",
+      option, made_by, given);
+}
+
+void check_text(const TrainedDiffusion& trained, const CaptionShape& shape) {
+  const bool pooled = trained.config.family == model::DiffusionFamily::kSd3;
+  if (shape.width == trained.config.caption_width &&
+      (!pooled || shape.pooled_width == trained.config.pooled_width))
+    return;
+  throw DataError("--text-encoder: embeddings of width {} (pooled {}), {} takes {} (pooled {})",
+                  shape.width, shape.pooled_width, trained.run.string(),
+                  trained.config.caption_width, trained.config.pooled_width);
+}
+
 /// Given, and of no use.
 void refuse_useless(const TrainedDiffusion& trained, const EncoderPaths& given,
                     EncoderNeeds needs) {
@@ -76,29 +76,6 @@ void check_encoders(const TrainedDiffusion& trained, const EncoderPaths& paths) 
   if (!difference.empty())
     throw DataError("--text-encoder {}: {}; give the tokenizers the run was trained with",
                     paths.text.front().string(), difference);
-}
-
-  return {*model, std::move(values), std::vector<bool>(model->params.size(), false)};
-}
-
-namespace {
-
-void check_hash(const char* option, const std::string& made_by, const std::string& given) {
-  if (made_by.empty() || made_by == given) return;
-  throw DataError(
-      "{}: the run was trained on the output of {}, this is {}; give the models it was "
-      "trained with",
-      option, made_by, given);
-}
-
-void check_text(const TrainedDiffusion& trained, const CaptionShape& shape) {
-  const bool pooled = trained.config.family == model::DiffusionFamily::kSd3;
-  if (shape.width == trained.config.caption_width &&
-      (!pooled || shape.pooled_width == trained.config.pooled_width))
-    return;
-  throw DataError("--text-encoder: embeddings of width {} (pooled {}), {} takes {} (pooled {})",
-                  shape.width, shape.pooled_width, trained.run.string(),
-                  trained.config.caption_width, trained.config.pooled_width);
 }
 
 }  // namespace
@@ -150,9 +127,11 @@ TrainedDiffusion open_trained_diffusion(const fs::path& run, Weights weights) {
   trained.objective = objective_of(trained.recipe.diffusion);
   trained.model =
       std::make_unique<model::Model>(model::build_diffusion(trained.config, trained.objective));
-  trained.params = std::make_unique<model::SimpleParams>(
-      *trained.model, read_values(checkpoint, *trained.model, weights, trained.averaged),
-      std::vector<bool>(trained.model->params.size(), false));
+  TrainedWeights read = read_trained_weights(checkpoint, *trained.model, weights);
+  trained.averaged = read.averaged;
+  trained.params =
+      std::make_unique<model::SimpleParams>(*trained.model, std::move(read.values),
+                                            std::vector<bool>(trained.model->params.size(), false));
   trained.data =
       data::manifest_from_json(read_json_file(run / "data.json"), (run / "data.json").string());
   trained.norm =

@@ -13,6 +13,7 @@
 #include "lib/run/batch_tensors.h"
 #include "lib/run/frozen_encoders.h"
 #include "lib/run/recipe.h"
+#include "lib/run/trained_weights.h"
 #include "lib/text/tokenizer.h"
 
 namespace mm::run {
@@ -47,8 +48,6 @@ struct TrainedDiffusion {
   /// Height and width of its first bucket.
   data::BucketShape usual_size() const { return data.pictures.buckets.front(); }
 };
-
-enum class Weights { kAveraged, kRaw };
 
 /// `weights`: the moving average where the run has one. Throws DataError if the run has no whole
 /// checkpoint, UsageError if it is no run of a diffusion model.

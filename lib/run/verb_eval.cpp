@@ -9,6 +9,7 @@
 #include "lib/run/drawing_evaluation.h"
 #include "lib/run/engine.h"
 #include "lib/run/evaluation.h"
+#include "lib/run/reconstruction.h"
 #include "lib/run/task_evaluation.h"
 #include "lib/run/validation_loss.h"
 
@@ -134,13 +135,30 @@ Evaluated evaluate_diffusion(const std::filesystem::path& run, const Json& optio
     out.result = with_before(std::move(result), run);
     return out;
   }
-  use_encoders(trained, encoder_options(options));
   if (!options.at("encoded").get<std::string>().empty())
     throw UsageError(
         "--encoded: of the validation loss, and --judge looks at pictures; leave it out");
+  use_encoders(trained, encoder_options(options));
   out = with_text(judge_drawings(trained, *set, options), options);
   out.result = with_before(std::move(out.result), run);
   return out;
+}
+
+Evaluated evaluate_vae(const std::filesystem::path& run, const Json& options) {
+  if (options.at("tasks") != Json::array({"names"}) ||
+      !options.at("judge").get<std::string>().empty())
+    throw UsageError(
+        "{}: an autoencoder, which is scored by its reconstructions; leave --task and --judge out",
+        run.string());
+  const TrainedVae trained = open_trained_vae(run);
+  const auto set = data::Dataset::open(options.at("data").get<std::string>());
+  return with_text(evaluate_reconstruction(trained, *set, {.limit = options.at("limit")}), options);
+}
+
+Evaluated evaluate_run(const std::filesystem::path& run, const Json& options) {
+  if (is_diffusion_run(run)) return evaluate_diffusion(run, options);
+  if (is_vae_run(run)) return evaluate_vae(run, options);
+  return with_text(judge_names(run, options), options);
 }
 
 }  // namespace
@@ -148,8 +166,7 @@ Evaluated evaluate_diffusion(const std::filesystem::path& run, const Json& optio
 int verb_eval(const Json& options) {
   tasks_of(options);  // a wrong name is said before a model is loaded
   const std::filesystem::path run = options.at("from").get<std::string>();
-  const auto [result, text] = is_diffusion_run(run) ? evaluate_diffusion(run, options)
-                                                    : with_text(judge_names(run, options), options);
+  const auto [result, text] = evaluate_run(run, options);
   const Json json = result.to_json();
   write_file_atomic(run / "eval.json", json.dump() + "\n");
   fmt::print("{}", options.at("json").get<bool>() ? json.dump(2) + "\n" : text);

@@ -21,6 +21,20 @@ TEST_CASE("render_report: one page, no outside reference, hostile names escaped"
   CHECK(page.find("warmup") != std::string::npos);
 }
 
+TEST_CASE("render_report: an autoencoder's pictures stand beside its reconstructions") {
+  EvalResult evaluation{.tasks = {{"reconstruction", {{"psnr", 21.5}}}}};
+  evaluation.rebuilt = {{"<k>", 21.46, "data:real", "data:rebuilt"}};
+  const EvalResult read = EvalResult::from_json(evaluation.to_json());
+  REQUIRE(read.rebuilt.size() == 1);
+  const std::string page = render_report({.title = "vae", .evaluation = read});
+  const size_t real = page.find("src='data:real'"), rebuilt = page.find("src='data:rebuilt'");
+  CHECK(real < rebuilt);
+  CHECK(rebuilt != std::string::npos);
+  CHECK(page.find("&lt;k&gt;") != std::string::npos);
+  CHECK(page.find("21.5 dB") != std::string::npos);
+  CHECK(page.find("psnr 21.5000") != std::string::npos);
+}
+
 TEST_CASE("load_report: a directory without a run in it is refused by name") {
   CHECK_THROWS_AS(load_report("/nonexistent-run"), mm::DataError);
 }

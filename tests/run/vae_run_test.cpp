@@ -6,6 +6,7 @@
 #include "lib/base/file.h"
 #include "lib/ckpt/convert.h"
 #include "lib/model/vae_load.h"
+#include "lib/run/reconstruction.h"
 #include "tests/run/tiny_diffusion.h"
 
 using namespace mm::run;
@@ -84,6 +85,63 @@ TEST_CASE("vae: its export is a diffusers directory that a diffusion recipe's mo
   CHECK(again.weights.at("encoder.conv_in.weight")
             .to(at::kFloat)
             .equal(loaded.values[0].to(at::kFloat)));
+}
+
+TEST_CASE("compare_pictures: by hand; equal pictures; less alike is lower in all three") {
+  const at::Tensor grey = at::full({3, 16, 16}, 0.5), lighter = at::full({3, 16, 16}, 0.6);
+  const PictureError same = compare_pictures(grey, grey), off = compare_pictures(grey, lighter);
+  CHECK(same.l1 == 0);
+  CHECK(same.psnr == doctest::Approx(100));
+  CHECK(same.ssim == doctest::Approx(1));
+  CHECK(off.l1 == doctest::Approx(0.1));
+  CHECK(off.psnr == doctest::Approx(20));
+  // Without variance only the means are compared: (2 a b + c) / (a^2 + b^2 + c), c = 1e-4.
+  CHECK(off.ssim == doctest::Approx((0.6 + 1e-4) / (0.25 + 0.36 + 1e-4)));
+  at::manual_seed(3);
+  const at::Tensor noise = at::rand({3, 7, 9}, at::kDouble);
+  const PictureError near = compare_pictures(noise, (noise + 0.02).clamp(0, 1)),
+                     far = compare_pictures(noise, 1 - noise);
+  CHECK(near.ssim > 0.9);
+  CHECK(far.ssim < 0);
+  CHECK(far.psnr < near.psnr);
+}
+
+TEST_CASE("vae: evaluation rebuilds held-out pictures; training improves all three figures") {
+  TempDir dir;
+  run_threads(tiny_vae_recipe(dir, {"stage.0.steps=1", "stage.0.lr.vae=0"}), dir / "first", 1);
+  run_threads(tiny_vae_recipe(dir, {"stage.0.steps=60", "stage.0.lr.vae=1e-2"}), dir / "run", 1);
+  CHECK(is_vae_run(dir / "run"));
+  const auto set = mm::data::Dataset::open(dir / "pictures");
+  const auto figures = [&](const char* run, Weights weights) {
+    return evaluate_reconstruction(open_trained_vae(dir / run, weights), *set)
+        .tasks.at("reconstruction");
+  };
+  const mm::Json before = figures("first", Weights::kRaw), raw = figures("run", Weights::kRaw);
+  CHECK(before.at("samples") == 21);
+  CHECK(!raw.at("averaged").get<bool>());
+  CHECK(raw.at("psnr").get<double>() > before.at("psnr").get<double>() + 1);
+  CHECK(raw.at("l1").get<double>() < before.at("l1").get<double>());
+  CHECK(raw.at("ssim").get<double>() > before.at("ssim").get<double>());
+  CHECK(figures("run", Weights::kAveraged).at("averaged").get<bool>());
+
+  const TrainedVae trained = open_trained_vae(dir / "run");
+  const EvalResult some = evaluate_reconstruction(trained, *set, {.limit = 5, .shown = 3});
+  CHECK(some.tasks.at("reconstruction").at("samples") == 5);
+  REQUIRE(some.rebuilt.size() == 3);
+  CHECK(some.rebuilt[0].key == std::string(set->key(0)));
+  CHECK(some.rebuilt[0].real_uri.starts_with("data:image/png;base64,"));
+  CHECK(some.rebuilt[0].real_uri != some.rebuilt[0].data_uri);
+  CHECK(some.task_lines().find("psnr") != std::string::npos);
+
+  mm::data::PackOptions options = mm::data::test::toy_options(dir / "in.jsonl");
+  mm::data::pack_dataset(options, {.output = dir / "squares", .threads = 1});
+  const auto squares = mm::data::Dataset::open(dir / "squares");
+  CHECK_THROWS_WITH_AS(evaluate_reconstruction(trained, *squares),
+                       doctest::Contains("not a bucketed set"), mm::UsageError);
+  run_threads(tiny_diffusion_recipe(dir.path(), {"stage.0.steps=1"}), dir / "dit", 1);
+  CHECK(!is_vae_run(dir / "dit"));
+  CHECK_THROWS_WITH_AS(open_trained_vae(dir / "dit"),
+                       doctest::Contains("family pixart, expected vae"), mm::UsageError);
 }
 
 TEST_CASE("vae: sets without buckets or of odd sides, and keys of other families, are refused") {
