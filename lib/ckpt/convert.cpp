@@ -7,6 +7,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/ckpt/caption_encoder_export.h"
 #include "lib/ckpt/commit.h"
 #include "lib/ckpt/diffusers_names.h"
 #include "lib/ckpt/dit_embedders.h"
@@ -42,9 +43,9 @@ size_t write_own(const WeightSource& source, const fs::path& out) {
   if (source.low_rank)
     state["contract"]["lora"] = {{"rank", source.low_rank->rank},
                                  {"alpha", source.low_rank->alpha}};
-  writer.commit(std::span(&report, 1), state);
   if (source.low_rank && source.low_rank->dropout > 0)
     state["contract"]["lora"]["dropout"] = source.low_rank->dropout;
+  writer.commit(std::span(&report, 1), state);
   return 1;
 }
 
@@ -104,6 +105,20 @@ size_t write_peft(const WeightSource& source, const Json& config, const fs::path
   return 1;
 }
 
+/// A text encoder that was trained with the model, apart, as transformers reads it.
+void write_caption_encoder(const WeightSource& source, const fs::path& out, Conversion& result) {
+  const std::optional<WeightSource> text = caption_encoder_of(source);
+  if (!text) return;
+  const fs::path directory = out / "text_encoder";
+  fs::create_directories(directory);
+  result.files += write_hugging_face(*text, directory, UINT64_MAX);
+  copy_side_files(*text, directory);
+  result.notes.push_back(
+      "its own text encoder is in text_encoder too, as a MegatronBertModel that transformers "
+      "loads; the "
+      "row for no caption, text_encoder.null_caption, is with the transformer alone");
+}
+
 /// The source as it will be written: adapters, filler rows, type. Returns the adapter's
 /// configuration for kPeft.
 Json prepare(WeightSource& source, const std::string& origin, const ConvertOptions& options) {
@@ -149,6 +164,7 @@ Conversion convert(const Target& in, const fs::path& out, const ConvertOptions& 
                        : write_hugging_face(source, directory.path(), options.max_shard_bytes);
     copy_side_files(source, directory.path());
   }
+  if (options.to == To::kHuggingFace) write_caption_encoder(source, directory.path(), result);
   directory.commit();
   return result;
 }

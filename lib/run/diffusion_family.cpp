@@ -73,14 +73,32 @@ std::optional<double> DiffusionFamily::divisor(const data::PlannedStep& step) co
   return elements;
 }
 
+/// For the export of a text encoder that is trained with the model: its tokenizer.
+static void write_tokenizer(const std::filesystem::path& run, const data::DatasetManifest& set) {
+  const std::string& file = set.tokenizer.file.file;
+  if (file != "tokenizer.json") return;
+  std::filesystem::create_directories(run / "hf");
+  write_file_atomic(run / "hf" / file, read_file(run / file));
+  const Json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                    {"clean_up_tokenization_spaces", false}};
+  write_file_atomic(run / "hf/tokenizer_config.json", config.dump(2) + "\n");
+}
+
 void DiffusionFamily::write_side_files(const std::filesystem::path& run,
-                                       const data::DatasetManifest&) const {
+                                       const data::DatasetManifest& set) const {
+  if (config_.text.vocab > 0) write_tokenizer(run, set);
   const EncoderRecord record = inputs_.record();
   if (record.vae.empty() && record.text.empty()) return;
   const EncoderRecord before = read_encoder_record(run);
   const auto changed = [](const std::string& then, const std::string& now) {
     return !then.empty() && then != now;
   };
+  const std::string otherwise = writing_difference(before.writing, record.writing);
+  if (!otherwise.empty())
+    throw UsageError(
+        "{}: this run's captions were written otherwise: {}; put the former files back, "
+        "or start another run",
+        run.string(), otherwise);
   if (changed(before.vae, record.vae) || changed(before.text, record.text))
     throw UsageError(
         "{}: this run was trained on the output of another {}; put the former files back, or start "
@@ -93,12 +111,6 @@ std::vector<image::Image> DiffusionFamily::draw_row(int64_t row,
                                                     const model::ParamView& params) const {
   MM_CHECK(grid_ != nullptr, "no [sample] in the recipe");
   return grid_->row(row, params);
-  const std::string otherwise = writing_difference(before.writing, record.writing);
-  if (!otherwise.empty())
-    throw UsageError(
-        "{}: this run's captions were written otherwise: {}; put the former files back, "
-        "or start another run",
-        run.string(), otherwise);
 }
 
 void DiffusionFamily::load_published(optim::ParamStore& params) const {

@@ -27,7 +27,7 @@ class DiffusionFamily final : public ModelFamily {
                         const BatchOptions& options) const override;
   std::optional<double> divisor(const data::PlannedStep& step) const override;
   void load_published(optim::ParamStore& params) const override;
-  /// RUN/encoders.json.
+  /// RUN/encoders.json; with a text encoder of its own RUN/hf, the tokenizer.
   void write_side_files(const std::filesystem::path& run,
                         const data::DatasetManifest& set) const override;
   double frozen_elements() const override { return inputs_.online_elements(); }
@@ -43,8 +43,8 @@ class DiffusionFamily final : public ModelFamily {
   const model::DiffusionConfig config_;
   const model::Objective objective_;
   const PixelNorm norm_;
-  std::unique_ptr<const GridDrawing> grid_;  ///< of [sample], null without
   const std::vector<EncoderDrop> encoder_drop_;
+  std::unique_ptr<const GridDrawing> grid_;  ///< of [sample], null without
 };
 
 }  // namespace mm::run

@@ -52,6 +52,39 @@ void open_and_draw(const std::filesystem::path& run) {
   draw_pictures(trained, *trained.params, {{}}, usual_drawing(trained));
 }
 
+/// transformers' MegatronBertModel of our text encoder: every tensor under its name.
+void check_text_encoder(const std::filesystem::path& directory, const Outcome& outcome) {
+  const mm::Json config = mm::read_json_file(directory / "config.json");
+  CHECK(config.at("model_type") == "megatron-bert");
+  CHECK(config.at("max_position_embeddings") == 8);
+  CHECK(config.at("intermediate_size") == 32);
+  const auto weights = mm::ckpt::HfWeights::open(directory);
+  const auto value = [&](const std::string& name) {
+    const mm::ckpt::HfTensor& tensor = weights.at(name);
+    return mm::model::to_tensor(*tensor.file, *tensor.entry).to(at::kDouble);
+  };
+  const std::map<std::string, std::string> names{
+      {"embed_tokens", "embeddings.word_embeddings"},
+      {"position_embedding", "embeddings.position_embeddings"},
+      {"layers.0.layer_norm1", "encoder.layer.0.attention.ln"},
+      {"layers.0.self_attn.q_proj", "encoder.layer.0.attention.self.query"},
+      {"layers.0.self_attn.k_proj", "encoder.layer.0.attention.self.key"},
+      {"layers.0.self_attn.v_proj", "encoder.layer.0.attention.self.value"},
+      {"layers.0.self_attn.out_proj", "encoder.layer.0.attention.output.dense"},
+      {"layers.0.layer_norm2", "encoder.layer.0.ln"},
+      {"layers.0.mlp.fc1", "encoder.layer.0.intermediate.dense"},
+      {"layers.0.mlp.fc2", "encoder.layer.0.output.dense"},
+      {"final_layer_norm", "encoder.ln"}};
+  for (const auto& [ours, theirs] : names)
+    CHECK_MESSAGE(
+        value(theirs + ".weight").equal(outcome.weights.at("text_encoder." + ours + ".weight")),
+        theirs);
+  CHECK(value("encoder.layer.0.output.dense.bias")
+            .equal(outcome.weights.at("text_encoder.layers.0.mlp.fc2.bias")));
+  CHECK(value("embeddings.token_type_embeddings.weight").equal(at::zeros({1, 8}, at::kDouble)));
+  CHECK(std::filesystem::exists(directory / "tokenizer.json"));
+}
+
 mm::data::MicroBatch two_pictures() {
   mm::data::MicroBatch mb;
   mb.tokens = {3, 4, 5};
@@ -123,7 +156,7 @@ TEST_CASE(
   const Outcome outcome = run_threads(tiny_diffusion_recipe(dir.path()), dir / "run", 1);
   const auto average = averages(dir / "run");
   const auto target = mm::ckpt::resolve_target(dir / "run");
-  CHECK(mm::ckpt::convert(target, dir / "ema", {}).notes.size() == 1);
+  CHECK(mm::ckpt::convert(target, dir / "ema", {}).notes.size() == 2);
   mm::ckpt::convert(target, dir / "raw", {.raw_weights = true});
   const auto value = [&](const char* export_name, const std::string& name) {
     const auto weights = mm::ckpt::HfWeights::open(dir / export_name);
@@ -135,6 +168,7 @@ TEST_CASE(
     CHECK_MESSAGE(value("ema", name).equal(average.at("ema." + name)), name);
   }
   CHECK(mm::model::read_diffusion_config(dir / "ema/config.json").heads == 2);
+  check_text_encoder(dir / "raw/text_encoder", outcome);
   std::string text = mm::read_file(dir / "diffusion.toml");
   const size_t sizes = text.find("[model.transformer]");
   text.erase(sizes, text.find("[diffusion]") - sizes);
@@ -265,8 +299,8 @@ TEST_CASE(
   CHECK(one.weights.contains("pos_embed.proj.weight"));
   CHECK(one.weights.at("pos_embed.proj.weight").size(1) == 4);
   CHECK(weight_difference(one, run_threads(recipe, dir / "two", 2)) < 1e-9);
-  CHECK_THROWS_WITH_AS(open_and_draw(dir / "one"), doctest::Contains("draws latents or reads embeddings"),
-                       mm::UsageError);
+  CHECK_THROWS_WITH_AS(open_and_draw(dir / "one"),
+                       doctest::Contains("draws latents or reads embeddings"), mm::UsageError);
   std::filesystem::copy(vae, dir / "vae");
   std::filesystem::permissions(dir / "vae/config.json", std::filesystem::perms::owner_all);
   std::ofstream(dir / "vae/config.json", std::ios::app) << " ";
