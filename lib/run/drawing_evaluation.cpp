@@ -6,6 +6,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/log.h"
+#include "lib/base/progress.h"
 #include "lib/image/resize.h"
 #include "lib/run/evaluation.h"
 
@@ -54,24 +55,34 @@ at::Tensor features_of(const TrainedModel& judge, const EvalSamples& samples) {
 
 /// What the judge says about one set of pictures.
 struct Judged {
-  std::vector<NamedPicture> outcomes;
+  std::vector<std::string> answers;
+  std::vector<std::vector<double>> scores;  ///< of each picture, for each name
   at::Tensor features;
 };
 
 Judged judge_pictures(const TrainedModel& judge, const EvalSamples& samples,
                       const std::string& label, int64_t max_new_tokens) {
-  const std::vector<std::string> answers =
-      answers_to(judge, *judge.params, samples, max_new_tokens);
-  return {name_pictures(judge, *judge.params, samples, answers, label),
-          features_of(judge, samples)};
+  Judged judged{.answers = answers_to(judge, *judge.params, samples, max_new_tokens)};
+  Progress progress({.label = "ranking names, " + label,
+                     .unit = "pictures",
+                     .total = static_cast<int64_t>(samples.size())});
+  for (const data::Sample& sample : samples.samples) {
+    judged.scores.push_back(truth_scores(judge, *judge.params, samples, sample));
+    progress.add(1);
+  }
+  progress.finish();
+  judged.features = features_of(judge, samples);
+  return judged;
 }
 
-/// The names moved on by half the set, so that each picture stands under another's.
-EvalSamples with_other_names(const EvalSamples& samples) {
-  EvalSamples moved = samples;
-  const auto half = static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::rotate(moved.samples.begin(), moved.samples.begin() + half, moved.samples.end());
-  return moved;
+/// Each name with the picture `shift` places behind its own.
+std::vector<NamedPicture> outcomes(const EvalSamples& names, const Judged& judged, size_t shift) {
+  std::vector<NamedPicture> all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const size_t picture = (i + shift) % names.size();
+    all.push_back({names.truths[i], judged.answers[picture], rank_of(judged.scores[picture], i)});
+  }
+  return all;
 }
 
 at::Tensor covariance(const at::Tensor& rows, const at::Tensor& mean) {
@@ -122,20 +133,19 @@ EvalResult evaluate_drawings(const TrainedDiffusion& trained, const TrainedModel
   const Judged of_drawn = judge_pictures(judge, drawn, "drawn", max_new_tokens);
   const Judged of_blank = judge_pictures(judge, blank, "untrained", max_new_tokens);
   const Judged of_real = judge_pictures(judge, real, "real", max_new_tokens);
-  const Judged of_moved =
-      judge_pictures(judge, with_other_names(drawn), "another's name", max_new_tokens);
+  const std::vector<NamedPicture> named = outcomes(names, of_drawn, 0);
   EvalResult result{.data = names.origin, .step = trained.step};
-  result.rows = {{"drawn", score_names(of_drawn.outcomes)},
-                 {"drawn, another's name", score_names(of_moved.outcomes)},
-                 {"drawn by untrained weights", score_names(of_blank.outcomes)},
-                 {"real, at this size", score_names(of_real.outcomes)}};
+  result.rows = {
+      {"drawn", score_names(named)},
+      {"drawn, another's name", score_names(outcomes(names, of_drawn, names.size() / 2))},
+      {"drawn by untrained weights", score_names(outcomes(names, of_blank, 0))},
+      {"real, at this size", score_names(outcomes(names, of_real, 0))}};
   result.tasks["frechet"] = {
       {"features", "mean vision features of " + judge.run.filename().string()},
       {"drawn", frechet_distance(of_drawn.features, of_real.features)},
       {"untrained", frechet_distance(of_blank.features, of_real.features)}};
   for (size_t i = 0; i < names.size(); ++i)
-    result.pictures.push_back({names.keys[i], of_drawn.outcomes[i],
-                               picture_data_uri(judge, drawn.samples[i]),
+    result.pictures.push_back({names.keys[i], named[i], picture_data_uri(judge, drawn.samples[i]),
                                picture_data_uri(judge, real.samples[i])});
   return result;
 }
