@@ -164,16 +164,16 @@ Json resume_contract(const Recipe& r) {
   return json;
 }
 
-Json without_loss(const Json& contract) {
-  Json rest = Json::object();
-  for (const auto& [key, value] : contract.items()) {
-    if (!(key.starts_with("stage.") && key.ends_with(".loss"))) rest[key] = value;
-  }
 Json contract_known_to(const Json& saved, Json now) {
   if (!saved.contains(kTextPadding)) now.erase(kTextPadding);
   return now;
 }
 
+Json without_loss(const Json& contract) {
+  Json rest = Json::object();
+  for (const auto& [key, value] : contract.items()) {
+    if (!(key.starts_with("stage.") && key.ends_with(".loss"))) rest[key] = value;
+  }
   return rest;
 }
 
