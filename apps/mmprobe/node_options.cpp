@@ -2,14 +2,11 @@
 
 #include "apps/mmprobe/engine_library.h"
 #include "lib/base/env.h"
-#include "lib/health/guarded_call.h"
 
 namespace mm::mmprobe {
 namespace {
 
 constexpr const char* kMeasureSymbol = "mm_probe_engine_devices";
-constexpr int kDeviceDeadlineMs = 90'000;
-constexpr int kLoadDeadlineMs = 120'000;  // gigabytes, that may come over a network
 
 void add_reading(CLI::App* verb, NodeFlags& flags) {
   const char* group = "What to read";
@@ -69,10 +66,6 @@ void add_judging(CLI::App* verb, NodeFlags& flags) {
 health::DeviceTests measure_devices(double seconds) {
   if (!std::filesystem::exists(engine_path()))
     return {.problem = "needs LibTorch, which this build has not"};
-  // In memory from here on, so that the time of loading it is not taken for a GPU's.
-  const auto load = [] { return engine_symbol(kMeasureSymbol) != nullptr ? "loaded" : ""; };
-  if (const auto loaded = health::GuardedCall::start(load).finish(kLoadDeadlineMs); !loaded)
-    return {.problem = "the engine with LibTorch: " + loaded.failure().message};
   const auto measure = [seconds] {
     using Take = void (*)(void* context, const char* text);
     using Measure = void (*)(double seconds, Take take, void* context);
@@ -82,7 +75,7 @@ health::DeviceTests measure_devices(double seconds) {
         seconds, [](void* to, const char* text) { *static_cast<std::string*>(to) = text; }, &json);
     return json;
   };
-  return health::device_tests_guarded(measure, kDeviceDeadlineMs);
+  return health::device_tests_loaded([] { engine_symbol(kMeasureSymbol); }, measure, {});
 }
 
 }  // namespace

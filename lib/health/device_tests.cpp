@@ -72,4 +72,16 @@ DeviceTests device_tests_guarded(const std::function<std::string()>& measure, in
               {.name = "all GPUs", .problem = "while they computed: " + answer.failure().message}}};
 }
 
+DeviceTests device_tests_loaded(const std::function<void()>& load,
+                                const std::function<std::string()>& measure,
+                                const DeviceDeadlines& deadlines) {
+  const auto loading = [&load] {
+    load();
+    return std::string();
+  };
+  if (const auto loaded = GuardedCall::start(loading).finish(deadlines.load_ms); !loaded)
+    return {.problem = "the engine with LibTorch: " + loaded.failure().message};
+  return device_tests_guarded(measure, deadlines.measure_ms);
+}
+
 }  // namespace mm::health

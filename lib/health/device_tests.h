@@ -37,6 +37,16 @@ DeviceTests device_tests_from(const Json& json);
 /// `deadline_ms`: a driver that hangs or dies is a result (a device problem of all), not our end.
 DeviceTests device_tests_guarded(const std::function<std::string()>& measure, int deadline_ms);
 
+struct DeviceDeadlines {
+  int load_ms = 120'000;    ///< gigabytes, that may come over a network
+  int measure_ms = 90'000;  ///< of the GPUs alone
+};
+/// The same, after `load` has ended in a child of its own: what it read is in memory from then on,
+/// so that its time is not taken for a GPU's. A load that fails, dies or hangs: not checked.
+DeviceTests device_tests_loaded(const std::function<void()>& load,
+                                const std::function<std::string()>& measure,
+                                const DeviceDeadlines& deadlines);
+
 /// F17 a GPU does not compute; F55 other bits than its fellows (or than itself before); F05 slower
 /// than its fellows by more than a tenth; F56 below expectation by more than the tolerance.
 std::vector<Finding> judge_devices(const DeviceTests& tests, const Expectation& expected);

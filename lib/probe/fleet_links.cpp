@@ -7,6 +7,7 @@
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/probe/fleet_collective.h"
+#include "lib/probe/fleet_rails.h"
 
 namespace mm::probe {
 namespace {
@@ -24,24 +25,13 @@ std::vector<int> leads_of(const RankEnv& seat) {
   return leads;
 }
 
-// Rails of this rank, the same number on all; CommError on all if one of them has none.
-std::vector<Interface> agreed_rails(const LinkCheckOptions& options, const RankEnv& seat,
-                                    RankStar& star) {
-  std::vector<Interface> rails;
-  std::string failure;
-  try {
-    rails = choose_rails(options.rails, star.own_address(), static_cast<int>(seat.hosts.size()));
-  } catch (const UsageError& error) {
-    failure = fmt::format("{}: {}", seat.host, error.what());
-  }
-  star.agree(failure);
-  return rails;
-}
-
-void check_pairs(const LinkCheckOptions& options, const RankEnv& seat,
-                 const std::filesystem::path& links, RankStar& star) {
+// Returns which rails were left out.
+std::vector<Finding> check_pairs(const LinkCheckOptions& options, const RankEnv& seat,
+                                 const std::filesystem::path& links, RankStar& star) {
+  const AgreedRails agreed =
+      agree_on_rails(options.rails, static_cast<int>(seat.hosts.size()), seat.host, star);
   TransportOptions transport = options.transport;
-  transport.rails = agreed_rails(options, seat, star);
+  transport.rails = agreed.rails;
   PairTransport pairs(transport, star);
   const std::vector<int> leads = leads_of(seat);
   std::vector<std::string> names;
@@ -56,6 +46,8 @@ void check_pairs(const LinkCheckOptions& options, const RankEnv& seat,
   };
   const PairReport report = run_pairs(seat.hosts, names, options.judge, measure);
   if (star.rank() == 0) write_file_atomic(links / "pairs.json", pairs_json(report).dump(2) + "\n");
+  if (agreed.left_out.empty()) return {};
+  return {health::not_checked("pairs", "rails left out: " + agreed.left_out)};
 }
 
 // What all nodes can run; empty, with the reason in `why_not`, if there is nothing.
@@ -117,7 +109,7 @@ void run_link_checks(const LinkCheckOptions& options, const RankEnv& seat,
   std::vector<Finding> notes;
   if (options.pairs && seat.hosts.size() > 1) {
     try {
-      check_pairs(options, seat, links, star);
+      notes = check_pairs(options, seat, links, star);
     } catch (const CommError& error) {
       notes.push_back(health::not_checked("pairs", error.what()));
     }

@@ -1,11 +1,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <stdexcept>
 
 #include "lib/base/error.h"
+#include "lib/base/file.h"
 #include "lib/health/device_tests.h"
 
 // Verdicts on what GPUs computed; the figures are planted, as LibTorch with CUDA would leave them.
@@ -163,4 +166,33 @@ TEST_CASE("device tests: text that is no result is refused") {
   }
   DeviceTests many = equal(65);
   CHECK_THROWS_AS(device_tests_from(device_tests_json(many)), mm::DataError);
+}
+
+TEST_CASE("device tests: the time of loading the engine is not taken for a GPU's") {
+  // Each child of its own: what the first read is there for the second.
+  const std::string store = "/tmp/mm_engine_" + std::to_string(::getpid());
+  const auto load = [&] {
+    ::poll(nullptr, 0, 400);
+    mm::write_file_atomic(store, "in memory");
+  };
+  const auto measure = [&] {
+    if (!std::filesystem::exists(store)) load();
+    return device_tests_json(equal(2)).dump();
+  };
+  CHECK(faults(device_tests_guarded(measure, 100)).starts_with("BAD F17 "));
+  const DeviceTests tests =
+      device_tests_loaded(load, measure, {.load_ms = 20'000, .measure_ms = 350});
+  std::filesystem::remove(store);
+  CHECK(tests.checked);
+  CHECK(faults(tests) == "");
+  // An engine that does not come is no fault of a GPU.
+  const auto never = [] { ::pause(); };
+  for (const DeviceTests& absent :
+       {device_tests_loaded(never, measure, {.load_ms = 50}),
+        device_tests_loaded([] { ::_exit(127); }, measure, {}),
+        device_tests_loaded([] { throw mm::UsageError("no such library"); }, measure, {})}) {
+    CHECK_FALSE(absent.checked);
+    CHECK(absent.problem.starts_with("the engine with LibTorch: "));
+    CHECK(faults(absent) == "");
+  }
 }

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <thread>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/probe/fleet_collective.h"
 #include "lib/probe/fleet_plan.h"
+#include "lib/probe/fleet_rails.h"
 #include "lib/probe/interface_choice.h"
 #include "tests/health/planted_node.h"
 #include "tests/probe/run_mmprobe.h"
@@ -283,6 +285,65 @@ TEST_CASE("mmprobe fleet: recorded links go into table, exclude list, drain line
   tree.plant("r/links/pairs.json", R"({"members": [], "rails": [], "pairs": []})");
   tree.plant("r/links/nccl-node.json", R"({"findings": [{"level": "odd"}]})");
   CHECK(test::mmprobe("fleet --replay " + at + "/r").exit_code == 65);
+}
+
+namespace {
+
+/// Task `task` of two, on two nodes, of job 5, in `directory`.
+test::Run fleet_task(int task, const std::filesystem::path& directory) {
+  const std::string before = fmt::format(
+      "cd {} && SLURM_PROCID={} SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_NODEID={} SLURM_JOB_ID=5 "
+      "SLURM_STEP_ID=0 SLURM_JOB_NODELIST='n[0-1]' SLURM_TASKS_PER_NODE='1(x2)' "
+      "MASTER_ADDR=127.0.0.1",
+      directory.string(), task, task);
+  return test::mmprobe("fleet --checks pairs --timeout 1 --pair-bytes 64K --pair-tolerance 0.99",
+                       before);
+}
+
+size_t entries_in(const std::filesystem::path& directory) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(directory), {}));
+}
+
+}  // namespace
+
+TEST_CASE("mmprobe fleet: its directory stays for a node that comes late, which ends by itself") {
+  const PlantedTree tree;
+  const test::Run alone = fleet_task(0, tree.root());
+  CHECK(alone.exit_code == 69);
+  CHECK(alone.output.find("--exclude=n1\n") != std::string::npos);
+  REQUIRE(entries_in(tree.root()) == 1);
+  const auto kept = std::filesystem::directory_iterator(tree.root())->path();
+  CHECK(std::filesystem::exists(kept / "links/plan.json"));
+  const test::Run late = fleet_task(1, tree.root());
+  CHECK(late.exit_code == 0);
+  CHECK(late.output.find("this node came too late") != std::string::npos);
+  std::filesystem::remove_all(kept);
+  // With both there in time nothing stays.
+  std::thread other([&] { fleet_task(1, tree.root()); });
+  fleet_task(0, tree.root());
+  other.join();
+  CHECK(entries_in(tree.root()) == 0);
+}
+
+TEST_CASE("fleet rails: those that all ranks have are measured, the others are named") {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  const std::vector<std::vector<std::string>> settings = {
+      {"=none", "=lo", "l"}, {"=lo", "l"}, {"=lo", "=lo", "=none"}};
+  test::run_ranks(3, [&](RankStar& star) {
+    const auto agreed = agree_on_rails(settings[static_cast<size_t>(star.rank())], 1,
+                                       star.hosts()[static_cast<size_t>(star.rank())], star);
+    const std::lock_guard lock(mutex);
+    CHECK(agreed.rails.size() == 1);
+    CHECK(agreed.rails.at(0).name == "lo");
+    told.push_back(agreed.left_out);
+  });
+  REQUIRE(told.size() == 3);
+  CHECK(told[0] == told[1]);
+  CHECK(told[0] == told[2]);
+  CHECK(told[0].starts_with("=none (n0: NCCL_SOCKET_IFNAME==none: no such interface; there is: "));
+  CHECK(told[0].find("; n1: was not told of it; n2: ") != std::string::npos);
+  CHECK(told[0].ends_with(", l (n2: was not told of it)"));
 }
 
 TEST_CASE("fleet links: an earlier start's measurements are forgotten, other files stay") {

@@ -6,6 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
+#include "lib/probe/interface_choice.h"
 #include "tests/health/planted_node.h"
 #include "tests/probe/comm_error.h"
 #include "tests/probe/star_threads.h"
@@ -95,6 +96,30 @@ TEST_CASE("C57: a probe that cannot connect ends within its time, naming the pee
   CHECK(error_of([&] {
           RankStar::join(without_port(1, 2, "b"), {.directory = tree.root(), .timeout_s = 0.2});
         }).find("rank 0 did not write its port") != std::string::npos);
+}
+
+TEST_CASE("rank star: rank 0 tells the address that others come by, not its loopback") {
+  std::string outer;
+  for (const Interface& one : local_interfaces())
+    if (!one.address.starts_with("127.") && outer.empty()) outer = one.address;
+  if (outer.empty()) {
+    MESSAGE("skipped: this machine has nothing but its loopback");
+    return;
+  }
+  const PlantedTree tree;
+  // Rank 0's own name means its loopback here, as on many a node; the others know it by a network.
+  std::vector<std::string> own(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      mm::RankEnv env = without_port(rank, 2, "loop");
+      env.master_addr = rank == 0 ? "localhost" : outer;
+      RankStar star = RankStar::join(env, {.directory = tree.root(), .timeout_s = 20});
+      own[static_cast<size_t>(rank)] = star.own_address();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(own == std::vector<std::string>{outer, outer});
 }
 
 TEST_CASE("rank star: a rank that leaves is named") {

@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "lib/probe/interface_choice.h"
+#include "lib/probe/rank_star.h"
+
+namespace mm::probe {
+
+/// Interfaces of this rank that pairs are measured by, as many on every rank and in one order.
+struct AgreedRails {
+  std::vector<Interface> rails;
+  std::string left_out;  ///< what some rank lacks, and why; empty: nothing. The same on all ranks
+};
+
+/// Of what each rank was told to measure by (`settings`, each as NCCL_SOCKET_IFNAME; none: the way
+/// to rank 0), those that every rank was told and has, in rank 0's order. Collective. Throws
+/// CommError on all ranks, saying who lacks what, if there is none.
+AgreedRails agree_on_rails(const std::vector<std::string>& settings, int nodes,
+                           const std::string& host, RankStar& star);
+
+}  // namespace mm::probe
