@@ -1,5 +1,7 @@
 #pragma once
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,11 +15,18 @@ namespace mm::probe::test {
 
 /// A Slurm of four nodes on this machine, for as long as the object lives: slurmctld and four
 /// slurmd on loopback. Needs root and the packages slurm-wlm and munge; `ready()` says whether it
-/// stands.
+/// stands. One at a time on a machine, whatever process asks: the next waits for the last to end,
+/// since they share munge.
 class SlurmLab {
  public:
   SlurmLab() {
-    if (::geteuid() != 0 || !sh("command -v slurmctld slurmd munged srun")) return;
+    if (::geteuid() != 0 || !sh("command -v slurmctld slurmd munged srun")) {
+      why_not_ = "a Slurm of one machine needs root, slurm-wlm and munge";
+      return;
+    }
+    lock_ = ::open((std::filesystem::temp_directory_path() / "mm_slurm_lab.lock").c_str(),
+                   O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    ::flock(lock_, LOCK_EX);
     sh("test -f /etc/munge/munge.key || (dd if=/dev/urandom of=/etc/munge/munge.key bs=1024 "
        "count=1 "
        "&& chown munge /etc/munge/munge.key && chmod 400 /etc/munge/munge.key)");
@@ -37,9 +46,12 @@ class SlurmLab {
     for (const char* name : {"n1", "n2", "n3", "n4", "ctld"})
       sh(fmt::format("p=$(cat {}/{}.pid) && kill $p && timeout 20 tail --pid=$p -f /dev/null",
                      tree_.root().string(), name));
-    if (own_munge_) sh("kill $(cat /run/munge/mmlab.pid)");
+    if (own_munge_)
+      sh("p=$(cat /run/munge/mmlab.pid) && kill $p && timeout 20 tail --pid=$p -f /dev/null");
+    if (lock_ >= 0) ::close(lock_);
   }
   bool ready() const { return ready_; }
+  const std::string& why_not() const { return why_not_; }
   /// In front of srun.
   std::string variables() const { return "SLURM_CONF=" + conf(); }
   const std::filesystem::path& root() const { return tree_.root(); }
@@ -75,6 +87,8 @@ class SlurmLab {
   }
 
   health::test::PlantedTree tree_;
+  std::string why_not_ = "its daemons did not start";
+  int lock_ = -1;
   bool ready_ = false, own_munge_ = false;
 };
 

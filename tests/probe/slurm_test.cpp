@@ -16,7 +16,7 @@ TEST_CASE(
     "port") {
   const SlurmLab lab;
   if (!lab.ready()) {
-    MESSAGE("skipped: a Slurm of one machine needs root, slurm-wlm and munge");
+    MESSAGE("skipped: " << lab.why_not());
     return;
   }
   const std::string at = lab.root().string();
