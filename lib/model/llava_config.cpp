@@ -30,8 +30,7 @@ const FamilyName& name_of(Family family) {
 
 Family read_family(const Section& s) {
   const std::string type = s.word("model_type", "(missing)");
-  for (const FamilyName& name : kFamilies)
-    if (type == name.model_type) return name.family;
+  if (const auto family = family_from_name(type)) return *family;
   throw DataError(
       "{}.model_type is \"{}\"; expected llava, llava_next, llava_onevision or qwen2_5_vl", s.where,
       type);
@@ -129,7 +128,7 @@ void read_llava(const Section& s, LlavaConfig& config) {
   if (config.has_tiles()) config.grid_points = read_grid(s, config);
   if (onevision) {
     config.max_grid_tiles = read_most_tiles(s);
-    config.video_token = s.integer("video_token_index", 151647, 0);
+    config.video_token = s.integer("video_token_index", 151647, -1);
   }
 }
 
@@ -158,6 +157,12 @@ Json llava_json(const LlavaConfig& config) {
 }  // namespace
 
 const char* family_name(Family family) { return name_of(family).model_type; }
+
+std::optional<Family> family_from_name(std::string_view name) {
+  for (const FamilyName& row : kFamilies)
+    if (name == row.model_type) return row.family;
+  return std::nullopt;
+}
 
 int64_t LlavaConfig::vision_layers_run() const {
   return vision_feature_layer < 0 ? vision.layers + 1 + vision_feature_layer : vision_feature_layer;

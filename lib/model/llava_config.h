@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/json.h"
@@ -17,6 +19,8 @@ enum class Family {
 };
 /// The model_type of config.json.
 const char* family_name(Family family);
+/// The family of that name; nothing if there is none.
+std::optional<Family> family_from_name(std::string_view name);
 
 enum class VisionKind {
   kClip,    ///< class token first, pre_layrnorm, patches without bias, quick GELU (Radford et al.
@@ -74,6 +78,8 @@ enum class TextKind {
   kQwen2,    ///< biases on q, k, v
   kQwen3,    ///< RMSNorm on each head of q and k
 };
+/// That of a model_type ("llama", "mistral", "qwen2", "qwen3"); nothing for other words.
+std::optional<TextKind> text_kind_from_name(std::string_view model_type);
 
 /// A Llama-type decoder. Defaults are those of Hugging Face's LlamaConfig.
 struct TextConfig {
@@ -99,6 +105,13 @@ struct TextConfig {
   int64_t bos_token = 1;       ///< -1: none; also below
   int64_t eos_token = 2;
   int64_t pad_token = -1;
+
+  /// Sets the kind, and the biases and norms that go with it.
+  void become(TextKind which) {
+    kind = which;
+    qkv_bias = which == TextKind::kQwen2;
+    qk_norm = which == TextKind::kQwen3;
+  }
 };
 
 /// A grid that tiles can make, in pixels.
@@ -123,7 +136,7 @@ struct LlavaConfig {
   /// kLlavaOnevision: features of more tiles than these are scaled down ("anyres_max_9").
   int64_t max_grid_tiles = 0;
   int64_t video_token = -1;  ///< stands for frames, which are not read; -1: none
-  /// Around each picture of kQwen25Vl.
+  /// Around each picture of kQwen25Vl; -1: none.
   int64_t vision_start_token = -1, vision_end_token = -1;
 
   /// Tower layers that run: -2 leaves out the last one.

@@ -63,9 +63,9 @@ void read_qwen_vl_config(const Section& s, LlavaConfig& config) {
       s.boolean("tie_word_embeddings", text.boolean("tie_word_embeddings", false));
   if (config.text.rope_sections.empty()) config.text.rope_sections = {16, 24, 24};
   config.image_token_index = s.integer("image_token_id", 151655, 0);
-  config.video_token = s.integer("video_token_id", 151656, 0);
-  config.vision_start_token = s.integer("vision_start_token_id", 151652, 0);
-  config.vision_end_token = s.integer("vision_end_token_id", 151653, 0);
+  config.video_token = s.integer("video_token_id", 151656, -1);
+  config.vision_start_token = s.integer("vision_start_token_id", 151652, -1);
+  config.vision_end_token = s.integer("vision_end_token_id", 151653, -1);
   config.vision_feature_layer = -1;
   config.keep_first_row = true;
 }

@@ -66,20 +66,17 @@ void read_rope(const Section& s, TextConfig& t) {
 
 /// What the kinds of decoder differ in besides sizes.
 void read_kind(const Section& s, const std::string& type, TextConfig& t) {
-  const auto* row =
-      std::ranges::find(kTextTypes, type == kQwenVlText ? "qwen2" : type, &TextType::name);
-  if (row == kTextTypes.end()) {
+  const auto kind = text_kind_from_name(type == kQwenVlText ? "qwen2" : type);
+  if (!kind) {
     throw DataError("{}.model_type is \"{}\"; expected llama, mistral, qwen2 or qwen3", s.where,
                     type);
   }
-  t.kind = row->kind;
+  t.become(*kind);
   if (s.boolean("attention_bias", false) || s.boolean("mlp_bias", false))
     throw DataError("{}: attention_bias and mlp_bias are not supported; expected false", s.where);
   if (s.boolean("use_sliding_window", false))
     throw DataError("{}.use_sliding_window: windows in some layers only are not supported",
                     s.where);
-  t.qkv_bias = t.kind == TextKind::kQwen2;
-  t.qk_norm = t.kind == TextKind::kQwen3;
   // An absent key means what the published class means by it, null means none.
   if (t.kind == TextKind::kMistral)
     t.sliding_window = s.json.contains("sliding_window") ? s.integer("sliding_window", 0) : 4096;
@@ -101,6 +98,11 @@ Json rope_json(const TextConfig& t) {
 }
 
 }  // namespace
+
+std::optional<TextKind> text_kind_from_name(std::string_view model_type) {
+  const auto* row = std::ranges::find(kTextTypes, model_type, &TextType::name);
+  return row == kTextTypes.end() ? std::nullopt : std::optional(row->kind);
+}
 
 TextConfig read_text_config(const Section& s, const std::string& type) {
   s.require("hidden_act", "silu", "silu");

@@ -28,12 +28,20 @@ PackFootprint LlavaFamily::footprint(const data::Pack& pack) const {
     result.block_input[static_cast<size_t>(part)] = static_cast<double>(rows * width);
   };
   const int64_t patches = config_.patches_per_image();
-  of(model::Part::kVision, pack.images * (patches + 1), config_.vision.hidden);
+  const model::VisionConfig& vision = config_.vision;
+  // The plan does not know the sizes of pictures that have their own: all that is no target may be
+  // a picture's.
+  if (config_.family == model::Family::kQwen25Vl && pack.images > 0)
+    result.sizes.patch_rows = (pack.tokens - pack.targets) * vision.merge * vision.merge;
+  const int64_t tower_rows = pack.images * (patches + 1) + result.sizes.patch_rows;
+  of(model::Part::kVision, tower_rows, vision.hidden);
   of(model::Part::kProjector, pack.tokens, config_.text.hidden);
   of(model::Part::kLanguage, pack.tokens, config_.text.hidden);
   result.logits = static_cast<double>(pack.targets * config_.text.vocab);
-  const auto side = static_cast<double>(config_.vision.image_size);
-  result.pictures = static_cast<double>(pack.images) * 3 * side * side;
+  const auto side = static_cast<double>(vision.image_size);
+  result.pictures = static_cast<double>(pack.images) * 3 * side * side +
+                    static_cast<double>(result.sizes.patch_rows) * 3 *
+                        static_cast<double>(vision.patch_size * vision.patch_size);
   return result;
 }
 

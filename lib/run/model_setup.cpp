@@ -8,6 +8,7 @@
 #include "lib/model/llava.h"
 #include "lib/model/lora.h"
 #include "lib/model/vocab_rows.h"
+#include "lib/run/scratch_model.h"
 
 namespace mm::run {
 namespace {
@@ -101,33 +102,6 @@ void check_pictures(const Recipe& recipe, const std::vector<data::DatasetManifes
   }
 }
 
-model::LlavaConfig from_sizes(const Recipe& recipe, const data::DatasetManifest& set) {
-  const auto& v = recipe.model.vision;
-  const auto& l = recipe.model.language;
-  model::LlavaConfig config;
-  config.vision = {.hidden = v.hidden,
-                   .intermediate = v.mlp,
-                   .layers = v.layers,
-                   .heads = v.heads,
-                   .image_size = v.image_side,
-                   .patch_size = v.patch};
-  config.text = {.vocab = set.tokenizer.vocab_size,
-                 .hidden = l.hidden,
-                 .intermediate = l.mlp,
-                 .layers = l.layers,
-                 .heads = l.heads,
-                 .kv_heads = l.kv_heads,
-                 .head_size = l.hidden / l.heads};
-  config.text.rope_theta = l.rope_theta;
-  config.text.tied_head = l.tied_head;
-  config.text.bos_token = set.tokenizer.bos_id;
-  config.text.eos_token = set.tokenizer.eos_id;
-  config.text.pad_token = set.tokenizer.pad_id;
-  config.image_token_index = set.tokenizer.image_token_id;
-  config.vision_feature_layer = v.feature_layer;
-  return config;
-}
-
 /// Rows as the recipe wants them. The data set's ids must have a row each, and its image token must
 /// be the model's: a published model gets new rows only where the recipe says so.
 void settle_vocabulary(const Recipe& recipe, const data::DatasetManifest& set,
@@ -192,7 +166,7 @@ model::LlavaConfig configure_model(const Recipe& recipe,
   check_sets_agree(recipe, sets);
   const data::DatasetManifest& set = sets.front();
   model::LlavaConfig config = recipe.model.from.empty()
-                                  ? from_sizes(recipe, set)
+                                  ? scratch_config(recipe, set)
                                   : model::read_llava_config(recipe.model.from / "config.json");
   if (recipe.model.family != "llava" && recipe.model.family != model::family_name(config.family)) {
     throw UsageError("model.family is {}, {} holds a model of family {}", recipe.model.family,

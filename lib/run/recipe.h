@@ -18,14 +18,19 @@ inline const std::vector<std::string> kDiffusionParts{"text_encoder", "transform
 inline const std::vector<std::string> kTransformerParts{"transformer"};
 inline const std::vector<std::string> kVaeParts{"vae"};
 
-/// [model]: either `from` (a Hugging Face LLaVA directory, or a run of ours) or sizes for a start
-/// from scratch.
+/// [model]: either `from` (a Hugging Face directory) or sizes for a start from scratch.
 struct ModelRecipe {
   std::string family = "llava";
   std::filesystem::path from;  ///< Hugging Face directory; empty: the sizes below
   struct Vision {
     int64_t hidden = 128, layers = 4, heads = 4, mlp = 512, patch = 8, image_side = 64,
             feature_layer = -2;
+    std::string kind = "clip";  ///< or "siglip"; not of qwen2_5_vl
+    std::string grids;  ///< of families with tiles: rows x columns, as mmshard pack takes them
+    int64_t max_grid_tiles = 0;  ///< of llava_onevision
+    // Of qwen2_5_vl, whose pictures have no common side.
+    int64_t merge = 1, window = 0;
+    std::vector<int64_t> full_layers;
   } vision;
   /// (byte / 255 - mean) / std per channel; CLIP's values by default.
   struct Normalise {
@@ -36,6 +41,8 @@ struct ModelRecipe {
     int64_t hidden = 192, layers = 4, heads = 4, kv_heads = 2, mlp = 512;
     double rope_theta = 10000;
     bool tied_head = false;
+    std::string kind = "llama";          ///< "llama", "mistral", "qwen2", "qwen3"
+    std::vector<int64_t> rope_sections;  ///< of qwen2_5_vl
   } language;
   /// Of the diffusion families.
   struct Transformer {

@@ -11,6 +11,10 @@ namespace mm::run::detail {
 /// [model], with its sizes or the directory they come from.
 ModelRecipe read_model(ConfigTable table);
 
+/// [model.vision] and [model.language] of a vision-language family, for a start from scratch.
+ModelRecipe::Vision read_vision(ConfigTable table, const std::string& family);
+ModelRecipe::Language read_language(ConfigTable table, const std::string& family);
+
 /// [lora].
 LoraRecipe read_lora(ConfigTable table);
 

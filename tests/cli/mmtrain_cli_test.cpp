@@ -100,6 +100,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("docs/recipes.md lists every key of vision-language families with type and meaning") {
+  TempDir dir;
+  const std::string page = read_file(MM_TEST_DATA "/../docs/recipes.md");
+  for (const std::string family : {"llava_next", "llava_onevision", "qwen2_5_vl"}) {
+    write_file_atomic(
+        dir / "keys.toml",
+        "[model]\nfamily = \"" + family +
+            "\"\n[[stage]]\nname = \"a\"\ndata = \"d\"\nsteps = 1\nsequence_length = 9\n"
+            "packs_per_step = 1\nlr = { vision = 1, projector = 1, language = 1 }\n");
+    std::istringstream reference(
+        mmtrain(dir, {"check", (dir / "keys.toml").string(), "--reference"}).output);
+    size_t keys = 0;
+    for (std::string line; std::getline(reference, line);) {
+      if (!line.starts_with("| `")) continue;
+      ++keys;
+      // The default depends on the family.
+      const size_t type = line.find(" | ", line.find(" | ") + 3);
+      CHECK_MESSAGE(page.find(line.substr(0, type)) != std::string::npos, line);
+      CHECK_MESSAGE(page.find(line.substr(line.find(" | ", type + 3))) != std::string::npos, line);
+    }
+    CHECK(keys > 60);
+  }
+}
+
 TEST_CASE(
     "docs/recipes.md lists every key with the type, default and meaning that the program has") {
   TempDir dir;

@@ -8,9 +8,9 @@
 #include "lib/data/dataset.h"
 #include "lib/run/trained_model.h"
 #include "tests/base/temp_dir.h"
-#include "tests/data/toy_source.h"
 #include "tests/model/tiny_varied.h"
 #include "tests/run/tiny_run.h"
+#include "tests/run/varied_sets.h"
 
 // Training from a Hugging Face directory on pictures of several tiles and of any size.
 using namespace mm;
@@ -46,19 +46,6 @@ void write_directory(const std::filesystem::path& to, const model::LlavaConfig& 
   ckpt::write_safetensors(to / "model.safetensors", sources);
 }
 
-void pack(const TempDir& dir, const std::function<void(data::PictureOptions&)>& pictures) {
-  std::vector<std::pair<std::string, std::string>> rows;
-  const std::vector<std::string> names = {"rgba.png", "gray.jpg", "sub_422.jpg", "exif_6.jpg"};
-  for (uint32_t i = 0; i < 12; ++i)
-    rows.emplace_back(names[i % names.size()], data::test::toy_caption(i));
-  data::test::write_jsonl(dir / "in.jsonl", rows);
-  data::PackOptions options = data::test::toy_options(dir / "in.jsonl");
-  options.max_length = 200;
-  pictures(options.pictures);
-  const data::PackResult result = data::pack_dataset(options, {.output = dir / "data"});
-  REQUIRE(result.manifest.counts.bad == 0);
-}
-
 Recipe recipe_of(const TempDir& dir) {
   write_file_atomic(dir / "recipe.toml", R"(
 [run]
@@ -79,18 +66,6 @@ lr = { vision = 1e-3, projector = 1e-3, language = 1e-3 }
   return read_recipe(dir / "recipe.toml", {});
 }
 
-void anyres(data::PictureOptions& pictures) { pictures.geometry = "anyres"; }
-void onevision(data::PictureOptions& pictures) {
-  pictures.geometry = "anyres";
-  pictures.max_grid_tiles = 1;
-}
-void qwen(data::PictureOptions& pictures) {
-  pictures.geometry = "qwen";
-  pictures.merge = 2;
-  pictures.min_pixels = 64;
-  pictures.max_pixels = 16 * 64;
-}
-
 struct Family {
   model::LlavaConfig config;
   void (*pictures)(data::PictureOptions&);
@@ -108,7 +83,7 @@ TEST_CASE("law 1 with tiles and pictures of any size: 1 and 3 ranks give the sam
   for (const Family& family : families()) {
     CAPTURE(model::family_name(family.config.family));
     TempDir dir;
-    pack(dir, family.pictures);
+    pack_varied(dir, family.pictures);
     write_directory(dir / "hf", family.config);
     const Recipe recipe = recipe_of(dir);
     const Outcome one = run_threads(recipe, dir / "one", 1),
@@ -126,7 +101,7 @@ TEST_CASE("law 2 with tiles and pictures of any size: stopped and resumed is bit
   for (const Family& family : families()) {
     CAPTURE(model::family_name(family.config.family));
     TempDir dir;
-    pack(dir, family.pictures);
+    pack_varied(dir, family.pictures);
     write_directory(dir / "hf", family.config);
     const Recipe recipe = recipe_of(dir);
     const Outcome whole = run_threads(recipe, dir / "whole", 1);
@@ -139,7 +114,7 @@ TEST_CASE("a trained run answers about its pictures: batched and one by one alik
   for (const Family& family : families()) {
     CAPTURE(model::family_name(family.config.family));
     TempDir dir;
-    pack(dir, family.pictures);
+    pack_varied(dir, family.pictures);
     write_directory(dir / "hf", family.config);
     run_threads(recipe_of(dir), dir / "run", 1);
     const TrainedModel trained = open_trained(dir / "run");
@@ -167,7 +142,7 @@ TEST_CASE("C13: pictures packed for another model are refused in one line that s
   const auto refusal = [](const model::LlavaConfig& config,
                           void (*pictures)(data::PictureOptions&)) {
     TempDir dir;
-    pack(dir, pictures);
+    pack_varied(dir, pictures);
     write_directory(dir / "hf", config);
     const Recipe recipe = recipe_of(dir);
     return mm::test::message_of<Error>([&] { run_threads(recipe, dir / "run", 1); });
@@ -193,7 +168,7 @@ TEST_CASE("C13: pictures packed for another model are refused in one line that s
 
 TEST_CASE("model.family names the family of model.from, or is left out") {
   TempDir dir;
-  pack(dir, anyres);
+  pack_varied(dir, anyres);
   write_directory(dir / "hf", families()[0].config);
   (void)recipe_of(dir);
   const auto with = [&](const std::string& family) {
