@@ -88,9 +88,12 @@ at::Tensor attend(const Layer& layer, const SegmentContext& context, const at::T
                                  layer.full ? layout.picture_borders : layout.window_borders));
 }
 
-at::Tensor run_layer(const Layer& layer, const SegmentContext& context, const at::Tensor& x) {
+at::Tensor run_attention(const Layer& layer, const SegmentContext& context, const at::Tensor& x) {
+  return x + attend(layer, context, rms_norm(x, context.params.get(layer.norm1), layer.eps));
+}
+
+at::Tensor run_mlp(const Layer& layer, const SegmentContext& context, const at::Tensor& h) {
   const ParamView& params = context.params;
-  const at::Tensor h = x + attend(layer, context, rms_norm(x, params.get(layer.norm1), layer.eps));
   const at::Tensor n = rms_norm(h, params.get(layer.norm2), layer.eps);
   const at::Tensor inner = swiglu(apply(layer.gate, params, n), apply(layer.up, params, n));
   return h + apply(layer.down, params, inner);
@@ -105,14 +108,20 @@ at::Tensor merge(const Merger& merger, const SegmentContext& context, const at::
   return permute_rows(apply(merger.second, params, inner), layout.inverse, layout.order);
 }
 
-SegmentCost layer_cost(const VisionConfig& c, bool full, const Sizes& sizes) {
+SegmentCost attention_cost(const VisionConfig& c, bool full, const Sizes& sizes) {
   const auto rows = static_cast<double>(sizes.patch_rows);
-  const auto h = static_cast<double>(c.hidden), f = static_cast<double>(c.intermediate);
+  const auto h = static_cast<double>(c.hidden);
   SegmentCost cost;
   cost.attention_flops = 4 * (full ? sizes.picture_pairs : sizes.window_pairs) * h;
-  cost.forward_flops = rows * 2 * (4 * h * h + 3 * h * f) + cost.attention_flops;
-  cost.saved_bytes = rows * (16 * h + 6 * f + 4 * static_cast<double>(c.heads));
+  cost.forward_flops = rows * 2 * 4 * h * h + cost.attention_flops;
+  cost.saved_bytes = rows * (12 * h + 4 * static_cast<double>(c.heads));
   return cost;
+}
+
+SegmentCost mlp_cost(const VisionConfig& c, const Sizes& sizes) {
+  const auto rows = static_cast<double>(sizes.patch_rows);
+  const auto h = static_cast<double>(c.hidden), f = static_cast<double>(c.intermediate);
+  return {.forward_flops = rows * 2 * 3 * h * f, .saved_bytes = rows * (4 * h + 6 * f)};
 }
 
 SegmentCost merger_cost(const VisionConfig& c, const Sizes& sizes) {
@@ -151,15 +160,26 @@ Layer declare_layer(const Declare& declare, const VisionConfig& c, int64_t numbe
   return layer;
 }
 
-Segment layer_segment(const Layer& layer, const VisionConfig& c, const std::string& name) {
-  Segment segment{.name = name, .params = {layer.norm1, layer.norm2}};
-  for (const Linear* linear : {&layer.qkv, &layer.out, &layer.gate, &layer.up, &layer.down})
-    append_params(segment.params, *linear);
-  segment.forward = [layer](const SegmentContext& context, Inputs in) {
-    return Values{run_layer(layer, context, in[0])};
+/// "NAME.attention" and "NAME.mlp", each with its norm and its sum; `between` lies between them.
+std::vector<Step> layer_segments(const Layer& layer, const VisionConfig& c, const std::string& name,
+                                 Slot in, Slot between, Slot out) {
+  Segment attention{.name = name + ".attention", .in = {in}, .out = {between}};
+  attention.params = {layer.norm1};
+  for (const Linear* linear : {&layer.qkv, &layer.out}) append_params(attention.params, *linear);
+  attention.forward = [layer](const SegmentContext& context, Inputs x) {
+    return Values{run_attention(layer, context, x[0])};
   };
-  segment.cost = [c, full = layer.full](const Sizes& sizes) { return layer_cost(c, full, sizes); };
-  return segment;
+  attention.cost = [c, full = layer.full](const Sizes& sizes) {
+    return attention_cost(c, full, sizes);
+  };
+  Segment mlp{.name = name + ".mlp", .in = {between}, .out = {out}, .params = {layer.norm2}};
+  for (const Linear* linear : {&layer.gate, &layer.up, &layer.down})
+    append_params(mlp.params, *linear);
+  mlp.forward = [layer](const SegmentContext& context, Inputs x) {
+    return Values{run_mlp(layer, context, x[0])};
+  };
+  mlp.cost = [c](const Sizes& sizes) { return mlp_cost(c, sizes); };
+  return {std::move(attention), std::move(mlp)};
 }
 
 Segment merger_segment(const Declare& declare, const VisionConfig& c, Slot in, Slot out) {
@@ -191,11 +211,12 @@ Slot add_qwen_vision(Model& model, const VisionConfig& config, const std::string
       {"vision.embeddings", Part::kVision, {embedding_segment(config, patch, x)}});
   for (int64_t i = 0; i < config.layers; ++i) {
     const std::string name = "vision.layers." + std::to_string(i);
-    Segment segment = layer_segment(declare_layer(declare, config, i), config, name);
-    segment.in = {x};
-    x = model.add_slot("vision." + std::to_string(i + 1));
-    segment.out = {x};
-    model.blocks.push_back({name, Part::kVision, {std::move(segment)}});
+    const Layer layer = declare_layer(declare, config, i);
+    const Slot between = model.add_slot("vision.attended." + std::to_string(i)),
+               out = model.add_slot("vision." + std::to_string(i + 1));
+    model.blocks.push_back(
+        {name, Part::kVision, layer_segments(layer, config, name, x, between, out)});
+    x = out;
   }
   const Slot out = model.add_slot("features");
   const Declare projector{model, prefix, Part::kProjector};

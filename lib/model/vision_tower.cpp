@@ -95,17 +95,19 @@ at::Tensor attend(const Layer& layer, const ParamView& params, const at::Tensor&
   return apply(layer.out, params, full_attention(split(layer.q), split(layer.k), split(layer.v)));
 }
 
-at::Tensor run_layer(const Layer& layer, const ParamView& params, const at::Tensor& x) {
-  const at::Tensor h = x + attend(layer, params, apply(layer.norm1, params, x));
+at::Tensor run_attention(const Layer& layer, const ParamView& params, const at::Tensor& x) {
+  return x + attend(layer, params, apply(layer.norm1, params, x));
+}
+
+at::Tensor run_mlp(const Layer& layer, const ParamView& params, const at::Tensor& h) {
   const at::Tensor inner = apply(layer.fc1, params, apply(layer.norm2, params, h));
   const at::Tensor hidden = layer.kind == VisionKind::kClip ? quick_gelu(inner) : gelu_tanh(inner);
   return h + apply(layer.fc2, params, hidden);
 }
 
-std::vector<ParamId> ids_of(const Layer& l) {
-  std::vector<ParamId> ids{l.norm1.weight, l.norm1.bias, l.norm2.weight, l.norm2.bias};
-  for (const Linear* linear : {&l.q, &l.k, &l.v, &l.out, &l.fc1, &l.fc2})
-    append_params(ids, *linear);
+std::vector<ParamId> ids_of(const Norm& norm, std::initializer_list<const Linear*> linears) {
+  std::vector<ParamId> ids{norm.weight, norm.bias};
+  for (const Linear* linear : linears) append_params(ids, *linear);
   return ids;
 }
 
@@ -125,24 +127,40 @@ Segment embedding_segment(const Embedding& e, const VisionConfig& c, Slot out) {
   return segment;
 }
 
-SegmentCost layer_cost(const VisionConfig& c, const Sizes& sizes) {
+SegmentCost attention_cost(const VisionConfig& c, const Sizes& sizes) {
   const auto images = static_cast<double>(sizes.images), tokens = static_cast<double>(c.rows());
-  const auto h = static_cast<double>(c.hidden), f = static_cast<double>(c.intermediate);
+  const auto h = static_cast<double>(c.hidden);
   SegmentCost cost;
   cost.attention_flops = images * 4 * tokens * tokens * h;
-  cost.forward_flops = images * tokens * 2 * (4 * h * h + 2 * h * f) + cost.attention_flops;
-  // spec: 2-byte activations of a GELU block without gates, 4 bytes of log-sum-exp a head.
-  cost.saved_bytes = images * tokens * (16 * h + 4 * f + 4 * static_cast<double>(c.heads));
+  cost.forward_flops = images * tokens * 2 * 4 * h * h + cost.attention_flops;
+  // 2-byte activations, 4 bytes of log-sum-exp a head.
+  cost.saved_bytes = images * tokens * (12 * h + 4 * static_cast<double>(c.heads));
   return cost;
 }
 
-Segment layer_segment(const Layer& layer, const VisionConfig& c, const std::string& name) {
-  Segment segment{.name = name, .params = ids_of(layer)};
-  segment.forward = [layer](const SegmentContext& context, std::span<const at::Tensor> in) {
-    return std::vector<at::Tensor>{run_layer(layer, context.params, in[0])};
+SegmentCost mlp_cost(const VisionConfig& c, const Sizes& sizes) {
+  const auto rows = static_cast<double>(sizes.images * c.rows());
+  const auto h = static_cast<double>(c.hidden), f = static_cast<double>(c.intermediate);
+  return {.forward_flops = rows * 2 * 2 * h * f, .saved_bytes = rows * (4 * h + 4 * f)};
+}
+
+/// "NAME.attention" and "NAME.mlp", each with its norm and its sum: what selective recompute
+/// chooses between. `between` lies between them.
+std::vector<Step> layer_segments(const Layer& layer, const VisionConfig& c, const std::string& name,
+                                 Slot in, Slot between, Slot out) {
+  Segment attention{.name = name + ".attention", .in = {in}, .out = {between}};
+  attention.params = ids_of(layer.norm1, {&layer.q, &layer.k, &layer.v, &layer.out});
+  attention.forward = [layer](const SegmentContext& context, std::span<const at::Tensor> x) {
+    return std::vector<at::Tensor>{run_attention(layer, context.params, x[0])};
   };
-  segment.cost = [c](const Sizes& sizes) { return layer_cost(c, sizes); };
-  return segment;
+  attention.cost = [c](const Sizes& sizes) { return attention_cost(c, sizes); };
+  Segment mlp{.name = name + ".mlp", .in = {between}, .out = {out}};
+  mlp.params = ids_of(layer.norm2, {&layer.fc1, &layer.fc2});
+  mlp.forward = [layer](const SegmentContext& context, std::span<const at::Tensor> x) {
+    return std::vector<at::Tensor>{run_mlp(layer, context.params, x[0])};
+  };
+  mlp.cost = [c](const Sizes& sizes) { return mlp_cost(c, sizes); };
+  return {std::move(attention), std::move(mlp)};
 }
 
 Embedding declare_embedding(Declare& declare, const VisionConfig& c) {
@@ -196,11 +214,11 @@ Slot add_vision_tower(Model& model, const VisionConfig& config, const std::strin
     const Layer layer = declare_layer(declare, config, i);
     if (i >= layers_run) continue;
     const std::string name = "vision.layers." + std::to_string(i);
-    Segment segment = layer_segment(layer, config, name);
-    segment.in = {x};
-    x = model.add_slot("vision." + std::to_string(i + 1));
-    segment.out = {x};
-    model.blocks.push_back({name, Part::kVision, {std::move(segment)}});
+    const Slot between = model.add_slot("vision.attended." + std::to_string(i)),
+               out = model.add_slot("vision." + std::to_string(i + 1));
+    model.blocks.push_back(
+        {name, Part::kVision, layer_segments(layer, config, name, x, between, out)});
+    x = out;
   }
   declare.norm("post_layernorm", config.hidden, config.norm_eps);
   if (config.pooling_head) declare_pooling_head(declare, config);

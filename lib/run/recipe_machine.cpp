@@ -32,7 +32,7 @@ RecomputeRecipe read_recompute(ConfigTable t) {
       "mode", {.words = {"none", "block", "selective"},
                .def = "none",
                .doc = "what the backward runs again instead of keeping it: nothing, whole trained "
-                      "blocks (their inputs are kept), or the pieces of decoder layers below; "
+                      "blocks (their inputs are kept), or the pieces of layers below; "
                       "results are the same to the bit"});
   recompute.pieces = t.get_string_list("pieces", {.def = std::vector<std::string>{"mlp"},
                                                   .min_count = 1,

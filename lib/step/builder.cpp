@@ -79,6 +79,10 @@ class Builder {
     const Recompute& recompute = options_.recompute;
     if (recompute.kind == Recompute::Kind::kNone || segment.yields_loss) return false;
     if (recompute.kind == Recompute::Kind::kBlock) return true;
+    // Nothing is kept of frozen segments; they stay one row.
+    if (std::none_of(segment.out.begin(), segment.out.end(),
+                     [&](model::Slot slot) { return needs_grad_[slot]; }))
+      return false;
     return std::any_of(
         recompute.pieces.begin(), recompute.pieces.end(),
         [&](const std::string& piece) { return segment.name.ends_with("." + piece); });

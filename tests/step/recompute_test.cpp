@@ -149,14 +149,19 @@ TEST_CASE("recompute: frozen blocks and the head are never run again") {
         0);
 }
 
-TEST_CASE("recompute: selective cuts decoder layers in two rows, whole blocks stay one") {
+TEST_CASE(
+    "recompute: selective cuts layers of tower and decoder in two rows, whole and frozen blocks "
+    "stay one") {
   const Llava llava;
   const auto trainable = model::params_in_use(llava.model);
   const auto rows = [&](const Recompute& way) {
     return build_step(llava.model, llava.options(way, trainable)).segments.size();
   };
   CHECK(rows({Kind::kBlock, {}}) == rows({}));
-  CHECK(rows({Kind::kSelective, {"mlp"}}) == rows({}) + 3);
+  // Three decoder layers, and two of the tower that run.
+  CHECK(rows({Kind::kSelective, {"mlp"}}) == rows({}) + 3 + 2);
+  const BuildOptions frozen = llava.options({Kind::kSelective, {"mlp"}}, llava.all_but_vision());
+  CHECK(build_step(llava.model, frozen).segments.size() == rows({}) + 3);
   CHECK(rows({Kind::kSelective, {"attention", "mlp"}}) == rows({}));
 }
 
