@@ -12,6 +12,7 @@
 #include "lib/data/source_json.h"
 #include "lib/image/tiling.h"
 #include "lib/text/chat_template.h"
+#include "lib/text/tokenizer.h"
 
 namespace mm::data {
 namespace {
@@ -115,6 +116,13 @@ Json file_json(const std::filesystem::path& path) {
   if (path.empty()) return nullptr;
   const MappedFile file(path);
   return {{"bytes", file.bytes().size()}, {"xxh3_128", xxh3_128_hex(file.bytes())}};
+}
+
+/// The same of a tokenizer, which may be more files than one.
+Json tokenizer_json(const std::filesystem::path& path) {
+  if (path.empty()) return nullptr;
+  const std::string content = text::read_tokenizer(path);
+  return {{"bytes", content.size()}, {"xxh3_128", xxh3_128_hex(content)}};
 }
 
 /// Keys that came after the first version stand there only if they are not at their default, so
@@ -303,7 +311,7 @@ int32_t picture_tokens(const PackOptions& options) {
 Json canonical_options(const PackOptions& options) {
   Json json;
   json["source"] = source_json(options.source);
-  json["tokenizer"] = file_json(options.tokenizer);
+  json["tokenizer"] = tokenizer_json(options.tokenizer);
   if (!options.tokenizer_scheme.empty()) json["tokenizer_scheme"] = options.tokenizer_scheme;
   if (!options.class_names.empty()) json["class_names"] = file_json(options.class_names);
   json["template"] = options.chat_template;

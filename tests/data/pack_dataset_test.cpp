@@ -10,9 +10,11 @@
 
 #include "lib/base/env.h"
 #include "lib/base/error.h"
+#include "lib/base/file.h"
 #include "lib/data/bad_sample_ledger.h"
 #include "lib/data/dataset.h"
 #include "lib/data/verify_dataset.h"
+#include "lib/text/tokenizer.h"
 #include "tests/data/tiny_dataset.h"
 #include "tests/data/toy_source.h"
 
@@ -51,6 +53,29 @@ bool pack_and_kill(const PackOptions& options, const PackRun& run,
 }
 
 }  // namespace
+
+TEST_CASE("a tokenizer as vocab.json and merges.txt, by file or directory, is kept as one file") {
+  const TempDir dir;
+  write_jsonl(dir / "in.jsonl", good_rows(4));
+  PackOptions options = toy_options(dir / "in.jsonl");
+  options.pictures.geometry = "buckets";
+  options.pictures.buckets = "8x8";
+  const fs::path clip = fs::path(MM_TEST_DATA) / "text/fixtures/clip";
+  for (const char* name : {"", "vocab.json"}) {
+    options.tokenizer = clip / name;
+    const fs::path out = dir / (std::string("set") + name);
+    pack_dataset(options, {.output = out});
+    const DatasetManifest manifest = read_manifest(out);
+    CHECK(manifest.tokenizer.kind == "tokenizer.json");
+    CHECK(manifest.tokenizer.vocab_size == 764 + 1);  // and <image>
+    CHECK(manifest.tokenizer.eos_id == 763);
+    CHECK(mm::read_file(out / "tokenizer.json") == mm::text::read_tokenizer(clip));
+    const auto sample = Dataset::open(out)->read(0);
+    REQUIRE(sample.ok());
+    CHECK(sample->text.tokens.front() == 762);
+    CHECK(sample->text.tokens.back() == 763);
+  }
+}
 
 TEST_CASE(
     "C05: 95 good and five broken pictures: 6 % packs 95 and lists 5, 4 % refuses and names them") {
