@@ -106,7 +106,7 @@ TEST_CASE("recipes/fashion-mnist.toml: check accepts it for packed idx files, wh
   CHECK_MESSAGE(small.status.ok(), small.output);
 }
 
-TEST_CASE("recipes/fashion-vae.toml: check accepts it, two steps train, and eval says what it is") {
+TEST_CASE("recipes/fashion-vae.toml: check accepts it, two steps train, eval rebuilds pictures") {
   const TempDir dir;
   pack(dir);
   const std::string recipe = MM_TEST_DATA "/../recipes/fashion-vae.toml";
@@ -119,8 +119,17 @@ TEST_CASE("recipes/fashion-vae.toml: check accepts it, two steps train, and eval
                     "model.autoencoder.channels=[8, 8]", "--set", "model.autoencoder.groups=4",
                     "--set", "stage.0.steps=2", "--set", "stage.0.batch_pixels=3136"});
   CHECK_MESSAGE(trained.status.ok(), trained.output);
-  check_usage_error(dir, {"eval", "--from", run, "--data", (dir / "data").string()},
-                    "a run of family vae, which answers no questions");
+  const std::string pictures = (dir / "data").string();
+  const Ended rebuilt = mmtrain(dir, {"eval", "--from", run, "--data", pictures, "--limit", "5"});
+  REQUIRE_MESSAGE(rebuilt.status.ok(), rebuilt.output);
+  for (const char* word : {"samples 5", "averaged true", " l1 ", " psnr ", " ssim "})
+    CHECK_MESSAGE(rebuilt.output.find(word) != std::string::npos, rebuilt.output);
+  const Ended reported = mmtrain(dir, {"report", run});
+  REQUIRE_MESSAGE(reported.status.ok(), reported.output);
+  CHECK(read_file(dir / "run/report.html").find("each beside its reconstruction") !=
+        std::string::npos);
+  check_usage_error(dir, {"eval", "--from", run, "--data", pictures, "--judge", run},
+                    "an autoencoder, which is scored by its reconstructions");
 }
 
 TEST_CASE("a run on latents: grids while it trains, sample and eval through its VAE") {
@@ -164,6 +173,9 @@ TEST_CASE("a run on latents: grids while it trains, sample and eval through its 
         .get<double>();
   };
   CHECK(mean_of({}) == doctest::Approx(mean_of({"--encoded", latents})).epsilon(1e-4));
+  check_usage_error(dir,
+                    {"eval", "--from", run, "--data", data, "--encoded", latents, "--vae", vae},
+                    "--vae: --encoded has what it would make");
 }
 
 TEST_CASE(
