@@ -10,6 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kQwenMark = "<|image_pad|>";
+
 std::unique_ptr<text::Tokenizer> open_tokenizer(const fs::path& directory) {
   for (const char* name : {"tokenizer.json", "tokenizer.model"})
     if (fs::is_regular_file(directory / name)) return text::load_tokenizer(directory / name);
@@ -92,9 +94,14 @@ data::PictureEntry pictures_of(const HfPictures& pictures, const model::LlavaCon
           .varied = config.varied_pictures()};
 }
 
+/// Published Qwen2.5-VL has a mark of its own.
+bool has_qwen_mark(const model::LlavaConfig& config, const text::Tokenizer& tokenizer) {
+  return config.family == model::Family::kQwen25Vl && tokenizer.piece_to_id(kQwenMark).has_value();
+}
+
 /// How questions are asked: by the marks of turns that the tokenizer has.
 std::string template_of(const model::LlavaConfig& config, const text::Tokenizer& tokenizer) {
-  if (config.family == model::Family::kQwen25Vl) return "qwen2_vl";
+  if (has_qwen_mark(config, tokenizer)) return "qwen2_vl";
   if (tokenizer.piece_to_id("<|im_start|>")) return "chatml";
   return tokenizer.piece_to_id("<|start_header_id|>") ? "llama3" : "vicuna_v1";
 }
@@ -102,7 +109,7 @@ std::string template_of(const model::LlavaConfig& config, const text::Tokenizer&
 void check_mark(const model::LlavaConfig& config, const text::Tokenizer& tokenizer,
                 const fs::path& directory) {
   const bool qwen = config.family == model::Family::kQwen25Vl;
-  const std::string mark = qwen ? "<|image_pad|>" : std::string(text::kImageMark);
+  const std::string mark(has_qwen_mark(config, tokenizer) ? kQwenMark : text::kImageMark);
   const int64_t id = tokenizer.piece_to_id(mark).value_or(-1);
   if (id != config.image_token_index)
     throw DataError("{}: \"{}\" is token {} of the tokenizer, config.json has {} {}",

@@ -10,6 +10,7 @@
 #include "lib/run/memory_estimate.h"
 #include "lib/run/model_family.h"
 #include "lib/run/model_setup.h"
+#include "lib/run/published_model.h"
 #include "tests/base/temp_dir.h"
 #include "tests/run/tiny_run.h"
 #include "tests/run/varied_sets.h"
@@ -105,6 +106,12 @@ TEST_CASE("every family begins from a recipe, learns, and its export begins the 
     CHECK(model::family_name(loaded.config.family) == c.family);
     for (size_t i = 0; i < loaded.values.size(); ++i)
       CHECK(loaded.values[i].to(at::kDouble).equal(one.weights.at(loaded.model.params[i].name)));
+    // Asked, run and export say the same.
+    const TrainedModel trained = open_trained(dir / "one"), exported = open_model(dir / "hf");
+    const data::Sample sample = *set->read(1);
+    CHECK(answer(trained, *trained.params, {&sample}, 4) ==
+          answer(exported, *exported.params, {&sample}, 4));
+    CHECK(exported.tokenizer->vocab_size() == trained.tokenizer->vocab_size());
     // A run from the export begins where this one ended.
     std::string text = recipe_text(c);
     const size_t sizes = text.find("init_std"), rest = text.find("[precision]");
