@@ -8,8 +8,6 @@ before the model was made, compiling included.
     bench_dit.py --dtype bf16 --mode compiled
 """
 import argparse
-import os
-import resource
 import statistics
 import time
 
@@ -17,39 +15,18 @@ import diffusers
 import torch
 from diffusers import DiTTransformer2DModel
 
+from step_cost import add_common, compute_dtype, gemm_rate, most_resident_mib, processor, resident_bytes
+
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dtype", choices=["fp32", "bf16"], default="fp32")
-    parser.add_argument("--mode", choices=["eager", "compiled"], default="eager", help="eager, or under torch.compile (inductor)")
+    add_common(parser, steps=5, dtypes=["fp32", "bf16"])
     parser.add_argument("--pictures", type=int, default=4)
     parser.add_argument("--side", type=int, default=32, help="of the latents")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--heads", type=int, default=6, help="of 64")
-    parser.add_argument("--steps", type=int, default=5, help="steps measured; the median counts")
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--fused", action="store_true", help="AdamW(fused=True)")
     return parser.parse_args()
-
-
-def resident_bytes():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
-def gemm_rate(dtype, seconds=0.2, side=768):
-    a, b = torch.randn(side, side).to(dtype), torch.randn(side, side).to(dtype)
-    c = a @ b
-    products, start = 0, time.process_time()
-    while time.process_time() - start < seconds:
-        torch.mm(a, b, out=c)
-        products += 1
-    return 2 * side ** 3 * products / (time.process_time() - start)
-
-
-def processor():
-    with open("/proc/cpuinfo") as file:
-        return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
 
 
 def make_model(a, dtype):
@@ -72,7 +49,7 @@ def main():
     a = arguments()
     torch.set_num_threads(a.threads)
     torch.set_flush_denormal(True)
-    dtype = torch.bfloat16 if a.dtype == "bf16" else torch.float32
+    dtype = compute_dtype(a.dtype)
     gemm_rate(dtype, 0.1)
     before = resident_bytes()
     torch.manual_seed(1)
@@ -105,11 +82,10 @@ def main():
     whole = [g + u for g, u in zip(gradients, updates)]
     g, u, w, share, wide_share = (statistics.median(x[2:]) for x in (gradients, updates, whole, shares, wide_shares))
     parameters = sum(p.numel() for p in model.parameters())
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before
     print(f"{processor()}, torch {torch.__version__}, diffusers {diffusers.__version__}, {torch.get_num_threads()} thread(s); first two steps {warm:.0f} s")
     print(f"diffusers DiT {parameters / 1e6:.1f}M {a.dtype} {a.mode}{' fused AdamW' if a.fused else ''}, {a.pictures} pictures of {a.side} x {a.side} "
           f"latents: step {w * 1e3:.0f} ms (forward and backward {g * 1e3:.0f}, AdamW {u * 1e3:.0f}), {flops_of(a) / 1e9:.1f} GFLOP, forward and backward at "
-          f"{share:.3f} of the {a.dtype} and {wide_share:.3f} of the fp32 GEMM rate; memory: process +{peak / 2**20:.0f} MiB", flush=True)
+          f"{share:.3f} of the {a.dtype} and {wide_share:.3f} of the fp32 GEMM rate; memory: process +{most_resident_mib(before):.0f} MiB", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ weights, gradients and moments in fp32 and multiplies in bf16, as mmkit's bf16 d
     bench_transformers.py --shape 50m --dtype bf16 --mode compiled
 """
 import argparse
-import os
-import resource
 import statistics
 import time
 
@@ -17,16 +15,15 @@ import torch
 import transformers
 from transformers import CLIPVisionConfig, LlamaConfig, LlavaConfig, LlavaForConditionalGeneration
 
+from step_cost import add_common, compute_dtype, gemm_rate, most_resident_mib, resident_bytes
+
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shape", choices=["50m", "300m"], default="50m")
-    parser.add_argument("--dtype", choices=["fp32", "bf16", "autocast"], default="fp32")
-    parser.add_argument("--mode", choices=["eager", "compiled"], default="eager", help="eager, or under torch.compile")
+    add_common(parser, steps=3, dtypes=["fp32", "bf16", "autocast"])
     parser.add_argument("--attention", choices=["sdpa", "eager"], default="sdpa")
     parser.add_argument("--tokens", type=int, default=2048, help="real tokens at most")
-    parser.add_argument("--steps", type=int, default=3, help="steps measured; the median counts")
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--flush-denormals", action="store_true")
     parser.add_argument("--optimizer", action="store_true", help="torch.optim.AdamW too")
     return parser.parse_args()
@@ -63,27 +60,12 @@ def batch_of(a, config, dtype):
     return {"input_ids": ids, "attention_mask": mask, "labels": labels, "pixel_values": pixels}, sum(lengths), int((labels >= 0).sum())
 
 
-def resident_bytes():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
-def gemm_rate(dtype, seconds=0.2, side=768):
-    a, b = torch.randn(side, side).to(dtype), torch.randn(side, side).to(dtype)
-    c = a @ b
-    products, start = 0, time.process_time()
-    while time.process_time() - start < seconds:
-        torch.mm(a, b, out=c)
-        products += 1
-    return 2 * side ** 3 * products / (time.process_time() - start)
-
-
 def main():
     a = arguments()
     torch.set_num_threads(a.threads)
     if a.flush_denormals:
         torch.set_flush_denormal(True)
-    dtype = torch.bfloat16 if a.dtype == "bf16" else torch.float32
+    dtype = compute_dtype(a.dtype)
     gemm_rate(dtype, 0.1)
     before = resident_bytes()
     torch.manual_seed(1)
@@ -111,12 +93,11 @@ def main():
     times = times[-a.steps:]
     middle = statistics.median(times)
     parameters = sum(p.numel() for p in model.parameters())
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, {torch.get_num_threads()} thread(s)")
     print(f"transformers {a.shape} {parameters / 1e6:.0f}M {a.dtype} {a.mode} {a.attention}: {real} real of {batch['input_ids'].numel()} tokens, "
           f"{len(batch['pixel_values'])} pictures, {targets} targets; step {middle * 1e3:.0f} ms, {real / middle:.0f} real tokens/s; fp32 GEMM rate "
           f"{statistics.median(rates) / 1e9:.0f} GFLOP/s; first step {warm:.0f} s; memory: process "
-          f"+{peak / 2**20:.0f} MiB; bytes a parameter: {each}", flush=True)
+          f"+{most_resident_mib(before):.0f} MiB; bytes a parameter: {each}", flush=True)
 
 
 if __name__ == "__main__":
