@@ -4,14 +4,10 @@
 
 #include "lib/base/error.h"
 #include "lib/base/hash.h"
-#include "lib/model/diffusion_input.h"
-#include "lib/run/diffusion_batch.h"
-#include "lib/run/diffusion_setup.h"
 #include "lib/run/encode_dataset.h"
 #include "lib/run/trained_diffusion.h"
 #include "lib/run/validation_loss.h"
-#include "tests/run/tiny_diffusion.h"
-#include "tests/run/tiny_encoders.h"
+#include "tests/run/online_runs.h"
 
 using namespace mm::run;
 using namespace mm::run::test;
@@ -19,47 +15,6 @@ using mm::data::test::TempDir;
 namespace fs = std::filesystem;
 
 namespace {
-
-fs::path toy() { return mm::data::test::toy_tokenizer(); }
-
-/// CLIP of width 8, CLIP of width 12 with a projection and a tokenizer of its own, T5 of width 24.
-std::vector<fs::path> three_encoders(const TempDir& dir) {
-  const fs::path reversed = write_reversed_tokenizer(toy(), dir / "reversed.json");
-  return {write_encoder(dir / "clip_l", tiny_clip_config(8, 0), toy(), 3),
-          write_encoder(dir / "clip_g", tiny_clip_config(12, 10), reversed, 4),
-          write_encoder(dir / "t5", tiny_t5_config(24), toy(), 5)};
-}
-
-std::vector<std::string> keys_of(const std::vector<fs::path>& text) {
-  std::vector<std::string> keys;
-  for (size_t i = 0; i < text.size(); ++i)
-    keys.push_back((i == 0 ? "model.text_model" : "model.text_model_" + std::to_string(i + 1)) +
-                   "=" + text[i].string());
-  return keys;
-}
-
-std::vector<std::string> joined(std::vector<std::string> a, const std::vector<std::string>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-/// The tiny recipe on latents and the states of `text`, encoded on the way.
-std::vector<std::string> online_keys(const std::vector<fs::path>& text) {
-  return joined(keys_of(text),
-                {"model.vae=" + tiny_vae().string(), "model.transformer.patch=1",
-                 "stage.0.train=[\"transformer\"]", "stage.0.lr={ transformer = 3e-3 }"});
-}
-
-Outcome run_with(const TempDir& dir, const std::string& name, const std::vector<std::string>& keys,
-                 int ranks = 1) {
-  return run_threads(tiny_diffusion_recipe(dir.path(), keys), dir / name, ranks);
-}
-
-void check_same_losses(const Outcome& a, const Outcome& b, double tolerance) {
-  REQUIRE(a.records.size() == b.records.size());
-  for (size_t i = 0; i < a.records.size(); ++i)
-    CHECK(a.records[i].loss == doctest::Approx(b.records[i].loss).epsilon(tolerance));
-}
 
 double distance(const at::Tensor& a, const at::Tensor& b) {
   return (a - b).norm().item<double>() / b.norm().item<double>();
@@ -117,109 +72,6 @@ TEST_CASE("online encoders: MMDiT on CLIP, CLIP and T5 joined has the losses of 
   refused({stored, "model.text_model_2=" + text[0].string()}, "stored by the text encoder");
   refused({stored, "stage.0.augment.flip_probability=0.5"}, "augment changes pixels");
   refused({"model.text_model=" + text[2].string()}, "several text models are CLIP encoders");
-}
-
-TEST_CASE("encoder drop: each encoder's share alone is zeros; a caption without any is left out") {
-  TempDir dir;
-  const std::vector<fs::path> text = three_encoders(dir);
-  const auto encoders = load_encoders({.text = text, .text_padding = 9}, toy());
-  const CaptionShape& shape = encoders->text->shape();
-  const std::vector<CaptionShare> expected{
-      {.rows = 12, .width = 8, .pooled_width = 8},
-      {.rows = 12, .column = 8, .width = 12, .pooled = 8, .pooled_width = 10},
-      {.row = 12, .rows = 9, .width = 24}};
-  CHECK((shape.shares == expected));
-  mm::model::DiffusionConfig config{.family = mm::model::DiffusionFamily::kSd3};
-  config.caption_tokens = 21;
-  config.mask_captions = false;
-  const mm::model::Objective objective{.prediction = mm::model::Prediction::kVelocity};
-  mm::data::MicroBatch mb;
-  mb.tokens = {1, 10, 11, 1, 12};
-  mb.cu_seqlens = {0, 3, 5};
-  mb.images = mb.target_count = 2;
-  mb.height = mb.width = 4;
-  mb.pixels.assign(2 * 4 * 4 * 3, 128);
-  mb.sample_ids = {7, 11};
-  const auto batch = [&](const std::vector<double>& chances) {
-    std::vector<EncoderDrop> drops;
-    for (size_t i = 0; i < chances.size(); ++i) drops.push_back({shape.shares[i], chances[i]});
-    return to_diffusion_batch(mb, {.config = config,
-                                   .objective = objective,
-                                   .norm = {.mean = {0.5F, 0.5F, 0.5F}, .std = {0.5F, 0.5F, 0.5F}},
-                                   .draws = {.seed = 3, .encoder_drop = drops},
-                                   .online = encoders.get()})
-        .diffusion;
-  };
-  const auto whole = batch({}), all = batch({1, 1, 1});
-  CHECK(all->captions.abs().max().item<float>() == 0);
-  CHECK(all->pooled.abs().max().item<float>() == 0);
-  CHECK(all->caption_dropped.all().item<bool>());
-  for (size_t k = 0; k < 3; ++k) {
-    std::vector<double> only(3, 0);
-    only[k] = 1;
-    const auto one = batch(only);
-    at::Tensor captions = whole->captions.clone(), pooled = whole->pooled.clone();
-    const CaptionShare& share = shape.shares[k];
-    captions.narrow(1, share.row, share.rows).narrow(2, share.column, share.width).zero_();
-    pooled.narrow(1, share.pooled, share.pooled_width).zero_();
-    CHECK(one->captions.equal(captions));
-    CHECK(one->pooled.equal(pooled));
-    CHECK(!one->caption_dropped.any().item<bool>());
-    CHECK(!captions.equal(whole->captions));
-  }
-  // A pure function of seed, epoch, sample and encoder.
-  const std::vector<double> half(3, 0.5);
-  const at::Tensor drawn = batch(half)->captions;
-  std::swap(mb.sample_ids[0], mb.sample_ids[1]);
-  mb.tokens = {1, 12, 1, 10, 11};
-  mb.cu_seqlens = {0, 2, 5};
-  CHECK(batch(half)->captions[0].equal(drawn[1]));
-  CHECK(batch(half)->captions[1].equal(drawn[0]));
-
-  const StoredInputs three{.text_width = 24, .text_shares = shape.shares};
-  CHECK(encoder_drops({}, three).empty());
-  CHECK(encoder_drops({.encoder_drop = {0.464}}, three).at(2).chance == 0.464);
-  CHECK(encoder_drops({.encoder_drop = {0.1, 0.2, 0.3}}, three).at(1).chance == 0.2);
-  CHECK_THROWS_WITH_AS(encoder_drops({.encoder_drop = {0.1, 0.2}}, three),
-                       doctest::Contains("2 chances for 3 text encoders"), mm::UsageError);
-  CHECK_THROWS_WITH_AS(encoder_drops({.encoder_drop = {0.1}}, {.text_width = 24}),
-                       doctest::Contains("do not say which numbers are of which"), mm::UsageError);
-  CHECK_THROWS_WITH_AS(encoder_drops({.encoder_drop = {0.1}}, {}),
-                       doctest::Contains("label_drop leaves out captions"), mm::UsageError);
-}
-
-TEST_CASE("encoder drop, laws 1 and 2: any ranks, stopped and resumed, stored and on the way") {
-  TempDir dir;
-  const std::vector<fs::path> text = three_encoders(dir);
-  const std::vector<std::string> keys =
-      joined(online_keys(text), {"model.family=sd3", "model.text_padding=9",
-                                 "diffusion.label_drop=0", "diffusion.encoder_drop=[0.464]"});
-  const Recipe recipe = tiny_diffusion_recipe(dir.path(), keys);
-  const Outcome one = run_threads(recipe, dir / "one", 1);
-  for (const int ranks : {2, 3, 4}) {
-    const Outcome many = run_threads(recipe, dir / std::to_string(ranks), ranks);
-    CHECK_MESSAGE(weight_difference(one, many) < 1e-9, ranks);
-    check_same_losses(many, one, 1e-10);
-  }
-  CHECK(run_threads(recipe, dir / "stopped", 1, {.stop_after = 3}).code ==
-        mm::ExitCode::kSavedRunAgain);
-  CHECK(same_bits(run_threads(recipe, dir / "stopped", 1), one));
-  const Outcome kept = run_with(dir, "kept", joined(keys, {"diffusion.encoder_drop=[]"}));
-  CHECK(kept.records.back().loss != one.records.back().loss);
-  // Stored alone, without the models: the set says which numbers are of which encoder.
-  encode_dataset({.dataset = dir / "pictures",
-                  .encoders = {.vae = tiny_vae(), .text = text, .text_padding = 9},
-                  .output = dir / "stored"});
-  const std::vector<std::string> stored{"stage.0.encoded=" + (dir / "stored").string(),
-                                        "model.transformer.patch=1",
-                                        "stage.0.train=[\"transformer\"]",
-                                        "stage.0.lr={ transformer = 3e-3 }",
-                                        "model.family=sd3",
-                                        "diffusion.label_drop=0",
-                                        "diffusion.encoder_drop=[0.464]"};
-  check_same_losses(run_with(dir, "stored-run", stored), one, 1e-6);
-  CHECK_THROWS_WITH_AS(run_with(dir, "one", joined(keys, {"diffusion.encoder_drop=[0.5]"})),
-                       doctest::Contains("diffusion.encoder_drop"), mm::Error);
 }
 
 TEST_CASE("text_padding is a part of what a run goes on with, whether latents are stored or not") {
