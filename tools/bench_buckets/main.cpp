@@ -1,17 +1,15 @@
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 
-#include "lib/base/error.h"
 #include "lib/data/bucket_options.h"
 #include "lib/data/length_table.h"
 #include "lib/data/synthetic_lengths.h"
 #include "lib/model/cpu_allocator.h"
 #include "tools/bench_buckets/epoch.h"
+#include "tools/bench_dit/dit_options.h"
 #include "tools/bench_llava/process_cost.h"
+#include "tools/bench_main.h"
 
 namespace {
 
@@ -36,8 +34,7 @@ data::PictureTable pictures_of(const Options& options) {
 }
 
 void run_bench(const Options& options) {
-  at::set_num_threads(1);
-  at::globalContext().setFlushDenormal(true);
+  bench::start_tensors(1);
   model::install_cpu_allocator(int64_t{1} << 30);
   const data::PictureTable table = pictures_of(options);
   const data::PlanOptions plan{.seed = 1,
@@ -66,34 +63,17 @@ void declare_options(CLI::App& app, Options& options) {
   app.add_option("--buckets", options.buckets, "Presets and sizes of buckets")
       ->capture_default_str();
   app.add_option("--budget", options.budget, "Pixels of a batch")->capture_default_str();
-  app.add_option("--ranks", options.ranks, "Ranks, a thread each")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--stride", options.stride, "Steps measured: every n-th")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--heads", options.shape.heads, "Heads of 64")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--layers", options.shape.layers, "Transformer layers")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  bench::add_number(app, "--ranks", options.ranks, "Ranks, a thread each", 1, 64);
+  bench::add_number<size_t>(app, "--stride", options.stride, "Steps measured: every n-th", 1, 1000);
+  bench::add_dit_shape(app, options.shape);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "Wall time of an epoch of a small DiT over pictures of many sizes, by four ways of making "
-      "batches.\nExample: OMP_NUM_THREADS=1 bench_buckets --pictures 400 --ranks 2");
-  Options options;
-  declare_options(app, options);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run_bench(options);
-    return 0;
-  } catch (const mm::Error& error) {
-    fmt::print(stderr, "bench_buckets: {}\n", error.what());
-    return static_cast<int>(error.exit_code());
-  }
+  return bench::bench_main<Options>(
+      {argc, argv, "bench_buckets",
+       "Wall time of an epoch of a small DiT over pictures of many sizes, by four ways of making "
+       "batches.\nExample: OMP_NUM_THREADS=1 bench_buckets --pictures 400 --ranks 2"},
+      declare_options, run_bench);
 }

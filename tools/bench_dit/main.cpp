@@ -1,16 +1,13 @@
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "lib/base/error.h"
 #include "lib/model/cpu_allocator.h"
 #include "tools/bench_dit/dit_case.h"
+#include "tools/bench_dit/dit_options.h"
 #include "tools/bench_llava/process_cost.h"
+#include "tools/bench_main.h"
 
 namespace {
 
@@ -23,11 +20,6 @@ struct Options {
   int steps = 5;
   int threads = 1;
 };
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 /// Processor seconds of the measured steps, and their shares of the GEMM rates beside them.
 struct Measured {
@@ -59,11 +51,11 @@ Measured measure(bench::DitCase& dit, const Options& options) {
   return m;
 }
 
-void run_bench(Options options) {
+void run_bench(const Options& asked) {
+  Options options = asked;
   options.shape.bf16 = options.dtype == "bf16";
   options.shape.sample_size = options.side;
-  at::set_num_threads(options.threads);
-  at::globalContext().setFlushDenormal(true);
+  bench::start_tensors(options.threads);
   model::install_cpu_allocator(int64_t{1} << 30);
   (void)bench::gemm_rate(options.shape.bf16, 0.1);
   const int64_t resident = bench::resident_bytes();
@@ -76,50 +68,28 @@ void run_bench(Options options) {
       "{:.0f}, AdamW {:.0f}), {:.1f} GFLOP, forward and backward at {:.3f} of the {} and {:.3f} of "
       "the fp32 GEMM rate; memory: process +{:.0f} MiB, tensors {:.0f} MiB at most\n",
       static_cast<double>(dit.parameters()) * 1e-6, options.dtype, options.pictures, options.side,
-      options.side, median(m.steps) * 1e3, median(m.gradients) * 1e3, median(m.update) * 1e3,
-      m.flops * 1e-9, median(m.own), options.dtype, median(m.wide),
-      static_cast<double>(bench::peak_resident_bytes() - resident) * mib,
+      options.side, bench::median(m.steps) * 1e3, bench::median(m.gradients) * 1e3,
+      bench::median(m.update) * 1e3, m.flops * 1e-9, bench::median(m.own), options.dtype,
+      bench::median(m.wide), static_cast<double>(bench::peak_resident_bytes() - resident) * mib,
       static_cast<double>(model::cpu_allocator()->counts().peak_live_bytes) * mib);
 }
 
 void declare_options(CLI::App& app, Options& options) {
-  app.add_option("--dtype", options.dtype, "Compute dtype, fp32 or bf16")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
-      ->capture_default_str();
-  app.add_option("--pictures", options.pictures, "Pictures a step")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--side", options.side, "Side of the latents, even")
-      ->check(CLI::Range(2, 512))
-      ->capture_default_str();
-  app.add_option("--layers", options.shape.layers, "Transformer layers")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--heads", options.shape.heads, "Heads of 64")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app.add_option("--steps", options.steps, "Steps measured; the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "Compute threads")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  bench::add_dtype(app, options.dtype);
+  bench::add_number<int64_t>(app, "--pictures", options.pictures, "Pictures a step", 1, 1024);
+  bench::add_number<int64_t>(app, "--side", options.side, "Side of the latents, even", 2, 512);
+  bench::add_dit_shape(app, options.shape);
+  bench::add_steps(app, options.steps);
+  bench::add_threads(app, options.threads);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "Processor time and memory of a DiT training step (DiT-S/2 unless told otherwise) beside the "
-      "GEMM rate of the same run.\nExample: bench_dit --dtype bf16 --pictures 8");
-  Options options;
-  declare_options(app, options);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run_bench(options);
-    return 0;
-  } catch (const mm::Error& error) {
-    fmt::print(stderr, "bench_dit: {}\n", error.what());
-    return static_cast<int>(error.exit_code());
-  }
+  return bench::bench_main<Options>(
+      {argc, argv, "bench_dit",
+       "Processor time and memory of a DiT training step (DiT-S/2 unless told otherwise) beside "
+       "the "
+       "GEMM rate of the same run.\nExample: bench_dit --dtype bf16 --pictures 8"},
+      declare_options, run_bench);
 }

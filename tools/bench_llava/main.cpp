@@ -1,13 +1,9 @@
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <vector>
 
-#include "lib/base/error.h"
 #include "lib/model/cpu_allocator.h"
 #include "lib/model/flops.h"
 #include "lib/model/llava.h"
@@ -15,6 +11,7 @@
 #include "tools/bench_llava/process_cost.h"
 #include "tools/bench_llava/program_step.h"
 #include "tools/bench_llava/training_state.h"
+#include "tools/bench_main.h"
 
 namespace {
 
@@ -27,11 +24,6 @@ struct Options {
   int threads = 1;
   bool own_allocator = true, optimizer = false;
 };
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 // A step by the slow reference, or as a program that recomputes.
 class StepUnderTest {
@@ -91,8 +83,7 @@ std::vector<bool> trained(const Options& options, const model::Model& m) {
 }
 
 void run_bench(const Options& options) {
-  at::set_num_threads(options.threads);
-  at::globalContext().setFlushDenormal(true);
+  bench::start_tensors(options.threads);
   if (options.own_allocator) model::install_cpu_allocator(int64_t{1} << 30);
   const bool bf16 = options.dtype == "bf16";
   const auto dtype = bf16 ? at::kBFloat16 : at::kFloat;
@@ -122,41 +113,27 @@ void run_bench(const Options& options) {
       bench::hardware(), options.shape, elements / 1e6, options.dtype, options.layout,
       options.train, options.recompute, options.optimizer ? " AdamW" : "", input.batch.sizes.tokens,
       input.computed_tokens, input.batch.sizes.images, input.batch.sizes.targets,
-      median(measured.times) * 1e3,
-      static_cast<double>(input.batch.sizes.tokens) / median(measured.times), flops / 1e9,
-      median(measured.wide_shares), median(measured.own_shares), options.dtype,
+      bench::median(measured.times) * 1e3,
+      static_cast<double>(input.batch.sizes.tokens) / bench::median(measured.times), flops / 1e9,
+      bench::median(measured.wide_shares), bench::median(measured.own_shares), options.dtype,
       static_cast<double>(bench::peak_resident_bytes() - resident) * mib,
       cache == nullptr ? 0.0 : static_cast<double>(cache->counts().peak_live_bytes) * mib,
       state.bytes_per_parameter());
 }
 
 void declare_options(CLI::App& app, Options& options) {
-  app.add_option("--shape", options.shape, "50m or 300m")
-      ->check(CLI::IsMember({"50m", "300m"}))
-      ->capture_default_str();
-  app.add_option("--layout", options.layout, "packed, or padded to the longest sample")
-      ->check(CLI::IsMember({"packed", "padded"}))
-      ->capture_default_str();
-  app.add_option("--train", options.train, "all, or not-tower")
-      ->check(CLI::IsMember({"all", "not-tower"}))
-      ->capture_default_str();
-  app.add_option("--recompute", options.recompute,
-                 "Run again in the backward instead of keeping it: none, selective (the mlp of "
-                 "decoder layers), or block")
-      ->check(CLI::IsMember({"none", "selective", "block"}))
-      ->capture_default_str();
-  app.add_option("--steps", options.steps, "Steps measured; the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--tokens", options.tokens, "Real tokens at most")
-      ->check(CLI::Range(128, 65536))
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "Compute threads")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--dtype", options.dtype, "fp32 or bf16")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
-      ->capture_default_str();
+  bench::add_choice(app, "--shape", options.shape, "50m or 300m", {"50m", "300m"});
+  bench::add_choice(app, "--layout", options.layout, "packed, or padded to the longest sample",
+                    {"packed", "padded"});
+  bench::add_choice(app, "--train", options.train, "all, or not-tower", {"all", "not-tower"});
+  bench::add_choice(app, "--recompute", options.recompute,
+                    "Run again in the backward instead of keeping it: none, selective (the mlp of "
+                    "decoder layers), or block",
+                    {"none", "selective", "block"});
+  bench::add_steps(app, options.steps);
+  bench::add_number<int64_t>(app, "--tokens", options.tokens, "Real tokens at most", 128, 65536);
+  bench::add_threads(app, options.threads);
+  bench::add_dtype(app, options.dtype);
   app.add_flag("--optimizer", options.optimizer,
                "With AdamW, masters and moments, as a run has them");
   app.add_flag("!--system-allocator", options.own_allocator,
@@ -166,19 +143,10 @@ void declare_options(CLI::App& app, Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "Processor time and memory of a LLaVA training step (forward, backward, and AdamW with "
-      "--optimizer) beside the GEMM "
-      "rate of the same "
-      "run.\nExample: bench_llava --shape 300m --dtype bf16 --layout padded");
-  Options options;
-  declare_options(app, options);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run_bench(options);
-    return 0;
-  } catch (const mm::Error& error) {
-    fmt::print(stderr, "bench_llava: {}\n", error.what());
-    return static_cast<int>(error.exit_code());
-  }
+  return bench::bench_main<Options>(
+      {argc, argv, "bench_llava",
+       "Processor time and memory of a LLaVA training step (forward, backward, and AdamW with "
+       "--optimizer) beside the GEMM rate of the same run.\n"
+       "Example: bench_llava --shape 300m --dtype bf16 --layout padded"},
+      declare_options, run_bench);
 }

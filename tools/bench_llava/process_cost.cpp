@@ -7,10 +7,21 @@
 #include <torch/headeronly/version.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <fstream>
 
 namespace mm::bench {
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+void start_tensors(int threads) {
+  at::set_num_threads(threads);
+  at::globalContext().setFlushDenormal(true);
+}
 
 double processor_s() {
   timespec now{};
