@@ -46,8 +46,10 @@ std::vector<Finding> check_pairs(const LinkCheckOptions& options, const RankEnv&
   };
   const PairReport report = run_pairs(seat.hosts, names, options.judge, measure);
   if (star.rank() == 0) write_file_atomic(links / "pairs.json", pairs_json(report).dump(2) + "\n");
-  if (agreed.left_out.empty()) return {};
-  return {health::not_checked("pairs", "rails left out: " + agreed.left_out)};
+  std::vector<Finding> findings = agreed.missing;
+  if (!agreed.left_out.empty())
+    findings.push_back(health::not_checked("pairs", "rails left out: " + agreed.left_out));
+  return findings;
 }
 
 // What all nodes can run; empty, with the reason in `why_not`, if there is nothing.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "lib/base/error.h"
 #include "lib/base/json.h"
@@ -14,6 +15,8 @@ namespace mm::probe {
 namespace {
 
 constexpr const char* kWayToRank0 = "the way to rank 0";
+constexpr size_t kNodesNamed = 8;  // in one line
+constexpr double kMost = 0.7;
 
 /// What one rank says of its rails.
 struct Offer {
@@ -32,18 +35,55 @@ Offer offer_from(const std::string& text) {
   return offer;
 }
 
-/// Who lacks the rail, and why; empty if all have it.
-std::string lacking(const std::string& setting, const std::vector<Offer>& offers) {
-  std::string text;
+/// Nodes without a rail, each with its reason; `untold`: those that nobody told of it, by a rank.
+struct Lack {
+  std::map<std::string, std::string> why;
+  std::set<std::string> untold, hosts;  ///< `hosts`: all nodes
+};
+
+Lack lack_of(const std::string& setting, const std::vector<Offer>& offers) {
+  Lack lack;
   for (const Offer& offer : offers) {
+    lack.hosts.insert(offer.host);
     const auto found = offer.problems.find(setting);
-    if (found != offer.problems.end() && found->second.empty()) continue;
-    const std::string why = found == offer.problems.end() ? "was not told of it" : found->second;
-    // Ranks of one node say the same.
-    const std::string line = fmt::format("{}: {}", offer.host, why);
-    if (text.find(line) == std::string::npos) text += (text.empty() ? "" : "; ") + line;
+    if (found == offer.problems.end()) {
+      lack.untold.insert(offer.host);
+      lack.why.emplace(offer.host, "was not told of it");
+    } else if (!found->second.empty()) {
+      lack.why.emplace(offer.host, found->second);
+    }
   }
+  return lack;
+}
+
+/// "a: no such interface; b: was not told of it; and 62 more nodes"
+std::string text_of(const Lack& lack) {
+  std::string text;
+  size_t named = 0;
+  for (const auto& [host, why] : lack.why) {
+    if (named == kNodesNamed) break;
+    text += fmt::format("{}{}: {}", named++ == 0 ? "" : "; ", host, why);
+  }
+  if (named < lack.why.size()) text += fmt::format("; and {} more nodes", lack.why.size() - named);
   return text;
+}
+
+/// The few are at fault where most have it.
+void charge(const std::string& setting, const Lack& lack, std::vector<health::Finding>& findings) {
+  const size_t have = lack.hosts.size() - lack.why.size();
+  if (static_cast<double>(have) < kMost * static_cast<double>(lack.hosts.size())) return;
+  for (const auto& [host, why] : lack.why) {
+    if (lack.untold.contains(host)) continue;
+    findings.push_back(
+        {.level = health::Level::kBad,
+         .code = "F09",
+         .where = "rail " + escape_text(setting),
+         .what = fmt::format("not there; {} of {} nodes have it", have, lack.hosts.size()),
+         .evidence = why,
+         .action = "bring the interface up, or exclude the node",
+         .since_unix_ms = {},
+         .hosts = {host}});
+  }
 }
 
 /// What this rank says; `own` gets what it has, by setting.
@@ -76,23 +116,30 @@ std::vector<std::string> all_settings(const std::vector<Offer>& offers) {
 
 }  // namespace
 
+AgreedRails judge_rails(const std::vector<std::string>& offers_by_rank,
+                        const std::map<std::string, Interface>& own) {
+  std::vector<Offer> offers;
+  for (const std::string& text : offers_by_rank) offers.push_back(offer_from(text));
+  AgreedRails agreed;
+  for (const std::string& setting : all_settings(offers)) {
+    const Lack lack = lack_of(setting, offers);
+    if (lack.why.empty()) {
+      agreed.rails.push_back(own.at(setting));
+      continue;
+    }
+    agreed.left_out += fmt::format("{}{} ({})", agreed.left_out.empty() ? "" : ", ",
+                                   escape_text(setting), text_of(lack));
+    charge(setting, lack, agreed.missing);
+  }
+  return agreed;
+}
+
 AgreedRails agree_on_rails(const std::vector<std::string>& settings, int nodes,
                            const std::string& host, RankStar& star) {
   std::map<std::string, Interface> own;
   const Json rails = own_offer(settings, nodes, star.own_address(), own);
-  std::vector<Offer> offers;
-  for (const std::string& text : star.all_gather(Json{{"host", host}, {"rails", rails}}.dump()))
-    offers.push_back(offer_from(text));
-  AgreedRails agreed;
-  for (const std::string& setting : all_settings(offers)) {
-    const std::string why = lacking(setting, offers);
-    if (why.empty()) {
-      agreed.rails.push_back(own.at(setting));
-    } else {
-      agreed.left_out +=
-          fmt::format("{}{} ({})", agreed.left_out.empty() ? "" : ", ", escape_text(setting), why);
-    }
-  }
+  AgreedRails agreed =
+      judge_rails(star.all_gather(Json{{"host", host}, {"rails", rails}}.dump()), own);
   if (agreed.rails.empty()) throw CommError("no rail that all have: {}", agreed.left_out);
   return agreed;
 }

@@ -1,7 +1,9 @@
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
+#include "lib/health/finding.h"
 #include "lib/probe/interface_choice.h"
 #include "lib/probe/rank_star.h"
 
@@ -11,7 +13,14 @@ namespace mm::probe {
 struct AgreedRails {
   std::vector<Interface> rails;
   std::string left_out;  ///< what some rank lacks, and why; empty: nothing. The same on all ranks
+  /// F09 of nodes without a rail that at least 70 % of the nodes have. The same on all ranks.
+  std::vector<health::Finding> missing;
 };
+
+/// The judgement alone. `offers` by rank: JSON {"host", "rails": [{"setting", "problem"}]}, no
+/// problem: "". `own`: what this rank has, by setting. May leave no rail at all.
+AgreedRails judge_rails(const std::vector<std::string>& offers,
+                        const std::map<std::string, Interface>& own);
 
 /// Of what each rank was told to measure by (`settings`, each as NCCL_SOCKET_IFNAME; none: the way
 /// to rank 0), those that every rank was told and has, in rank 0's order. Collective. Throws

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
@@ -155,10 +156,9 @@ std::vector<std::string> RankStar::all_gather(const std::string& text) {
 
 void RankStar::agree(const std::string& failure) {
   std::string all;
+  std::set<std::string> said;  // ranks often say the same; each text once
   for (const std::string& text : all_gather(failure)) {
-    // Ranks often say the same; each text once.
-    if (!text.empty() && all.find(text) == std::string::npos)
-      all += (all.empty() ? "" : "; ") + text;
+    if (!text.empty() && said.insert(text).second) all += (all.empty() ? "" : "; ") + text;
   }
   if (!all.empty()) throw CommError("{}", all);
 }

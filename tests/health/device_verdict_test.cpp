@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -171,17 +170,15 @@ TEST_CASE("device tests: text that is no result is refused") {
 TEST_CASE("device tests: the time of loading the engine is not taken for a GPU's") {
   // Each child of its own: what the first read is there for the second.
   const std::string store = "/tmp/mm_engine_" + std::to_string(::getpid());
-  const auto load = [&] {
-    ::poll(nullptr, 0, 400);
-    mm::write_file_atomic(store, "in memory");
-  };
+  const auto load = [&] { mm::write_file_atomic(store, "in memory"); };
+  // Without the engine it would take for ever.
   const auto measure = [&] {
-    if (!std::filesystem::exists(store)) load();
+    if (!std::filesystem::exists(store)) ::pause();
     return device_tests_json(equal(2)).dump();
   };
   CHECK(faults(device_tests_guarded(measure, 100)).starts_with("BAD F17 "));
   const DeviceTests tests =
-      device_tests_loaded(load, measure, {.load_ms = 20'000, .measure_ms = 350});
+      device_tests_loaded(load, measure, {.load_ms = 20'000, .measure_ms = 20'000});
   std::filesystem::remove(store);
   CHECK(tests.checked);
   CHECK(faults(tests) == "");

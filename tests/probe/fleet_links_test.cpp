@@ -241,6 +241,43 @@ TEST_CASE("fleet links: a rank without the wanted rail keeps nobody waiting") {
         std::string::npos);
 }
 
+TEST_CASE("fleet links: the one node without a rail that most have is charged with it") {
+  const auto offers = [](size_t nodes, const std::string& problem_of_last) {
+    std::vector<std::string> all;
+    for (size_t i = 0; i < nodes; ++i) {
+      const std::string problem = i + 1 == nodes ? problem_of_last : "";
+      const Json rails = {{{"setting", "=ib0"}, {"problem", ""}},
+                          {{"setting", "=ib1"}, {"problem", problem}}};
+      all.push_back(Json{{"host", fmt::format("n{}", i)}, {"rails", rails}}.dump());
+    }
+    return all;
+  };
+  const std::map<std::string, Interface> own = {{"=ib0", {.name = "ib0"}},
+                                                {"=ib1", {.name = "ib1"}}};
+  CHECK(judge_rails(offers(4, ""), own).rails.size() == 2);
+  const AgreedRails agreed = judge_rails(offers(4, "no such interface"), own);
+  CHECK(agreed.rails.size() == 1);
+  CHECK(agreed.left_out == "=ib1 (n3: no such interface)");
+  REQUIRE(agreed.missing.size() == 1);
+  CHECK(agreed.missing[0].code == "F09");
+  CHECK(agreed.missing[0].hosts == std::vector<std::string>{"n3"});
+  CHECK(agreed.missing[0].what == "not there; 3 of 4 nodes have it");
+  // One of two may be the one with a rail too many, and who was not told of a rail lacks nothing.
+  CHECK(judge_rails(offers(2, "no such interface"), own).missing.empty());
+  auto untold = offers(4, "");
+  untold[3] = R"({"host": "n3", "rails": [{"setting": "=ib0", "problem": ""}]})";
+  CHECK(judge_rails(untold, own).missing.empty());
+  CHECK(judge_rails(untold, own).left_out == "=ib1 (n3: was not told of it)");
+  // Many nodes are counted, and names that hold one another are told apart.
+  std::vector<std::string> many;
+  for (int i = 0; i < 30; ++i)
+    many.push_back(Json{{"host", fmt::format("{}1", std::string(i + 1, 'c'))},
+                        {"rails", {{{"setting", "=x"}, {"problem", "gone"}}}}}
+                       .dump());
+  CHECK(judge_rails(many, own).left_out.ends_with("; and 22 more nodes)"));
+  CHECK(judge_rails(many, own).left_out.find("cc1: gone; ccc1: gone") != std::string::npos);
+}
+
 TEST_CASE("mmprobe fleet: recorded links go into table, exclude list, drain lines, JSON, history") {
   const PlantedTree tree;
   for (int i = 0; i < 4; ++i)
@@ -290,14 +327,16 @@ TEST_CASE("mmprobe fleet: recorded links go into table, exclude list, drain line
 namespace {
 
 /// Task `task` of two, on two nodes, of job 5, in `directory`.
-test::Run fleet_task(int task, const std::filesystem::path& directory) {
+test::Run fleet_task(int task, const std::filesystem::path& directory, int timeout_s) {
   const std::string before = fmt::format(
       "cd {} && SLURM_PROCID={} SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_NODEID={} SLURM_JOB_ID=5 "
       "SLURM_STEP_ID=0 SLURM_JOB_NODELIST='n[0-1]' SLURM_TASKS_PER_NODE='1(x2)' "
       "MASTER_ADDR=127.0.0.1",
       directory.string(), task, task);
-  return test::mmprobe("fleet --checks pairs --timeout 1 --pair-bytes 64K --pair-tolerance 0.99",
-                       before);
+  return test::mmprobe(
+      fmt::format("fleet --checks pairs --timeout {} --pair-bytes 64K --pair-tolerance 0.99",
+                  timeout_s),
+      before);
 }
 
 size_t entries_in(const std::filesystem::path& directory) {
@@ -308,20 +347,23 @@ size_t entries_in(const std::filesystem::path& directory) {
 
 TEST_CASE("mmprobe fleet: its directory stays for a node that comes late, which ends by itself") {
   const PlantedTree tree;
-  const test::Run alone = fleet_task(0, tree.root());
+  const test::Run alone = fleet_task(0, tree.root(), 1);
   CHECK(alone.exit_code == 69);
   CHECK(alone.output.find("--exclude=n1\n") != std::string::npos);
   REQUIRE(entries_in(tree.root()) == 1);
   const auto kept = std::filesystem::directory_iterator(tree.root())->path();
   CHECK(std::filesystem::exists(kept / "links/plan.json"));
-  const test::Run late = fleet_task(1, tree.root());
+  const test::Run late = fleet_task(1, tree.root(), 1);
   CHECK(late.exit_code == 0);
   CHECK(late.output.find("this node came too late") != std::string::npos);
   std::filesystem::remove_all(kept);
   // With both there in time nothing stays.
-  std::thread other([&] { fleet_task(1, tree.root()); });
-  fleet_task(0, tree.root());
+  test::Run second{};
+  std::thread other([&] { second = fleet_task(1, tree.root(), 60); });
+  const test::Run first = fleet_task(0, tree.root(), 60);
   other.join();
+  CHECK(first.exit_code == 0);
+  CHECK(second.exit_code == 0);
   CHECK(entries_in(tree.root()) == 0);
 }
 
