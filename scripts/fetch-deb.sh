@@ -11,6 +11,10 @@ package=$1 version=$2 sha256=$3 target=$4
 [ ! -e "$target/.$package-$version" ] || exit 0
 beside=$(dirname "$target") deb=${package}_${version//:/%3a}_all.deb
 mkdir -p "$target"
+# Who comes second finds it done.
+exec 9> "$target/.lock"
+flock 9
+[ ! -e "$target/.$package-$version" ] || exit 0
 printf '== fetching %s %s\n' "$package" "$version" >&2
 download() { (cd "$beside" && apt-get download -qq "$package=$version"); }
 if [ ! -e "$beside/$deb" ] && ! download 2>/dev/null \
