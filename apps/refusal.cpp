@@ -1,4 +1,4 @@
-#include "apps/mmshard/arguments.h"
+#include "apps/refusal.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "lib/base/edit_distance.h"
 
-namespace mmshard {
+namespace mm {
 namespace {
 
 std::vector<std::string> verbs_of(const CLI::App& app) {
@@ -35,19 +35,21 @@ std::string unknown_option(const CLI::App& verb) {
 
 std::string refusal(const CLI::App& app, const CLI::ParseError& error, int argc,
                     const char* const* argv) {
+  const std::string& tool = app.get_name();
+  const std::string start = tool + ": error: ";
   for (const CLI::App* verb : app.get_subcommands({})) {
     if (!verb->parsed()) continue;
-    const std::string where = fmt::format("see `mmshard {} --help`", verb->get_name());
+    const std::string where = fmt::format("see `{} {} --help`", tool, verb->get_name());
     const std::string option = unknown_option(*verb);
-    if (option.empty()) return fmt::format("{} ({})", error.what(), where);
-    const auto near = mm::nearest_word(option, options_of(*verb));
-    return fmt::format("{} has no option {}{}; {}", verb->get_name(), option,
+    if (option.empty()) return fmt::format("{}{} ({})", start, error.what(), where);
+    const auto near = nearest_word(option, options_of(*verb));
+    return fmt::format("{}{} has no option {}{}; {}", start, verb->get_name(), option,
                        near ? fmt::format("; did you mean {}?", *near) : "", where);
   }
   const bool word = argc > 1 && argv[1][0] != '-' && argv[1][0] != '\0';
-  if (!word) return fmt::format("{} (see `mmshard --help`)", error.what());
-  return fmt::format("\"{}\" is no verb{}; see `mmshard --help`", argv[1],
-                     mm::suggestion(argv[1], verbs_of(app)));
+  if (!word) return fmt::format("{}{} (see `{} --help`)", start, error.what(), tool);
+  return fmt::format("{}\"{}\" is no verb{}; see `{} --help`", start, argv[1],
+                     suggestion(argv[1], verbs_of(app)), tool);
 }
 
-}  // namespace mmshard
+}  // namespace mm

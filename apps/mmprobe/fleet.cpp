@@ -6,6 +6,7 @@
 
 #include "apps/mmprobe/engine_library.h"
 #include "apps/mmprobe/node_options.h"
+#include "apps/mmprobe/some_bytes.h"
 #include "apps/mmprobe/verbs.h"
 #include "lib/base/exit_code.h"
 #include "lib/probe/fleet_run.h"
@@ -85,6 +86,7 @@ void add_link_options(CLI::App* verb, probe::LinkCheckOptions& links) {
       ->group(group);
   verb->add_option("--pair-bytes", links.transport.bytes, "sent each way by each pair")
       ->transform(CLI::AsSizeValue(false))
+      ->check(some_bytes())
       ->capture_default_str()
       ->group(group);
   verb->add_option("--pair-timeout", links.transport.timeout_s,
@@ -111,6 +113,7 @@ void add_link_options(CLI::App* verb, probe::LinkCheckOptions& links) {
       ->group(group);
   verb->add_option("--nccl-bytes", links.bytes, "of the collective")
       ->transform(CLI::AsSizeValue(false))
+      ->check(some_bytes())
       ->capture_default_str()
       ->group(group);
   verb->add_option("--expect-nccl", links.expected_gb_s, "bus bandwidth between all ranks, GB/s")

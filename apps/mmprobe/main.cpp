@@ -1,4 +1,7 @@
+#include <cstdio>
+
 #include "apps/mmprobe/verbs.h"
+#include "apps/refusal.h"
 #include "lib/base/cli.h"
 #include "lib/base/exit_code.h"
 
@@ -23,8 +26,10 @@ int main(int argc, char** argv) {
   mm::mmprobe::add_watch(app, action);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& done) {
+    return app.exit(done);
   } catch (const CLI::ParseError& error) {
-    if (app.exit(error) == 0) return 0;
+    std::fprintf(stderr, "%s\n", mm::refusal(app, error, argc, argv).c_str());
     return static_cast<int>(mm::ExitCode::kUsage);
   }
   return mm::run_cli("mmprobe", action);

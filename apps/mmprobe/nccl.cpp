@@ -4,6 +4,7 @@
 
 #include "apps/mmprobe/engine_library.h"
 #include "apps/mmprobe/ranks.h"
+#include "apps/mmprobe/some_bytes.h"
 #include "apps/mmprobe/verbs.h"
 #include "lib/base/error.h"
 #include "lib/health/expectation.h"
@@ -78,10 +79,12 @@ void add_measuring(CLI::App* verb, Options& o) {
       ->group(group);
   verb->add_option("--min-bytes", bench.min_bytes, "smallest size (8M is 8 MiB)")
       ->transform(CLI::AsSizeValue(false))
+      ->check(some_bytes())
       ->capture_default_str()
       ->group(group);
   verb->add_option("--max-bytes", bench.max_bytes, "largest size")
       ->transform(CLI::AsSizeValue(false))
+      ->check(some_bytes())
       ->capture_default_str()
       ->group(group);
   verb->add_option("--factor", bench.factor, "from one size to the next")

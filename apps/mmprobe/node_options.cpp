@@ -1,6 +1,7 @@
 #include "apps/mmprobe/node_options.h"
 
 #include "apps/mmprobe/engine_library.h"
+#include "apps/mmprobe/some_bytes.h"
 #include "lib/base/env.h"
 
 namespace mm::mmprobe {
@@ -20,6 +21,7 @@ void add_reading(CLI::App* verb, NodeFlags& flags) {
       ->group(group);
   verb->add_option("--sysfs-root", flags.node.root,
                    "read /proc and /sys below this directory instead")
+      ->check(CLI::ExistingDirectory)
       ->capture_default_str()
       ->group(group);
   verb->add_option("--kmsg", flags.kmsg, "kernel log: /dev/kmsg, or a file of it or of dmesg")
@@ -32,9 +34,11 @@ void add_reading(CLI::App* verb, NodeFlags& flags) {
   verb->add_option("--full-memory", full.memory_bytes,
                    "to test; default: a quarter of what is free, at most 64 GiB")
       ->transform(CLI::AsSizeValue(false))
+      ->check(some_bytes())
       ->group(group);
   verb->add_option("--full-disk", full.disk_bytes, "to write and read below the first --path")
       ->transform(CLI::AsSizeValue(false))
+      ->check(some_bytes())
       ->capture_default_str()
       ->group(group);
   verb->add_flag("--full", flags.node.full,

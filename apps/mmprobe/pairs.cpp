@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "apps/mmprobe/ranks.h"
+#include "apps/mmprobe/some_bytes.h"
 #include "apps/mmprobe/verbs.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/file.h"
@@ -74,6 +75,7 @@ void add_measuring(CLI::App* verb, Options& o) {
       ->group(group);
   verb->add_option("--bytes", o.transport.bytes, "sent each way by each pair")
       ->transform(CLI::AsSizeValue(false))
+      ->check(some_bytes())
       ->capture_default_str()
       ->group(group);
   verb->add_option("--pings", o.transport.pings, "round trips for the latency")

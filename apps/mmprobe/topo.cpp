@@ -69,6 +69,7 @@ void add_topo(CLI::App& app, Action& action) {
       "topo", "Maps NUMA nodes, switches, GPUs and cards, and proposes where each rank runs.");
   auto o = std::make_shared<Options>();
   verb->add_option("--sysfs-root", o->root, "read /proc and /sys below this directory instead")
+      ->check(CLI::ExistingDirectory)
       ->capture_default_str();
   verb->add_option("--slurm-topology", o->slurm,
                    "Slurm's topology.yaml or topology.conf: switches, order of nodes")

@@ -1,7 +1,7 @@
 #include <cstdio>
 
-#include "apps/mmshard/arguments.h"
 #include "apps/mmshard/verbs.h"
+#include "apps/refusal.h"
 #include "lib/base/cli.h"
 #include "lib/base/exit_code.h"
 
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "mmshard: error: %s\n", mmshard::refusal(app, error, argc, argv).c_str());
+    std::fprintf(stderr, "%s\n", mm::refusal(app, error, argc, argv).c_str());
     return static_cast<int>(mm::ExitCode::kUsage);
   }
   return mm::run_cli("mmshard", body);

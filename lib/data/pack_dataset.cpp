@@ -181,8 +181,10 @@ Gathered gather_checked(const PackOptions& options, PackedUnits& units, double b
   if (!all.input.samples.empty()) return all;
   // Nothing was done that a run with better options could go on from.
   workspace.discard();
+  const uint64_t rows = all.bad.size() + units.left_out;
+  if (rows == 0) throw DataError("{}: nothing in it to pack", options.source.path.string());
   throw DataError("{}: no samples in it ({} rows without caption or left out)",
-                  options.source.path.string(), all.bad.size() + units.left_out);
+                  options.source.path.string(), rows);
 }
 
 /// What the manifest says of samples and options; shards and files come later.

@@ -359,7 +359,7 @@ TEST_CASE("pack: a source without a single sample is an error") {
   PackOptions options = toy_options(dir / "in");
   options.source = {.kind = SourceKind::kFolder, .path = dir / "in"};
   CHECK_THROWS_WITH_AS(pack_dataset(options, {.output = dir / "out"}),
-                       doctest::Contains("no samples"), mm::DataError);
+                       doctest::Contains("nothing in it to pack"), mm::DataError);
   CHECK(!fs::exists(dir / "out"));
   // Nothing is left that other options would stumble over.
   CHECK(!fs::exists(dir / "out.partial"));

@@ -114,3 +114,23 @@ TEST_CASE("mmprobe fleet: alone it is a fleet of one; every verb has help") {
     CHECK(mmprobe(std::string(verb) + " --no-such-flag").exit_code == 2);
   }
 }
+
+TEST_CASE("mmprobe: what was typed wrongly is named in one line, with what was likely meant") {
+  const auto said = [](const char* arguments) {
+    const Run run = mmprobe(arguments);
+    CHECK(run.exit_code == 2);
+    CHECK(std::count(run.output.begin(), run.output.end(), '\n') == 1);
+    return run.output;
+  };
+  CHECK(said("nod") ==
+        "mmprobe: error: \"nod\" is no verb; did you mean \"node\"?; see `mmprobe --help`\n");
+  CHECK(said("node --skuu x") ==
+        "mmprobe: error: node has no option --skuu; did you mean --sku?; see `mmprobe node "
+        "--help`\n");
+  CHECK(said("").starts_with("mmprobe: error: A subcommand is required"));
+  CHECK(said("topo --sysfs-root /no/such").find("/no/such") != std::string::npos);
+  // A size below nothing is not an enormous one.
+  for (const char* sized : {"pairs --bytes -5", "nccl --max-bytes -1", "fleet --pair-bytes 0",
+                            "node --full-memory -5", "node --full-disk 99999T"})
+    CHECK(said(sized).starts_with("mmprobe: error: --"));
+}
