@@ -4,10 +4,12 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <unordered_map>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/text/json_fields.h"
+#include "lib/text/special_tokens.h"
 
 namespace mm::text {
 namespace {
@@ -20,16 +22,9 @@ constexpr int64_t kMaxId = 16'000'000;
 constexpr const char* kEndOfWord = "</w>";
 // What published CLIP files have; data, to the letter.
 constexpr const char* kClipPattern = R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)";
-constexpr std::array kRoles{"bos_token", "eos_token", "unk_token", "pad_token",
-                            "sep_token", "cls_token", "mask_token"};
-
-/// An object; an empty one where there is no such file.
-json read_object(const fs::path& path) {
-  if (!fs::is_regular_file(path)) return json::object();
-  json root = parse_limited(read_file(path, kMaxFileBytes), path.string());
-  if (!root.is_object()) throw DataError("{}: not an object", path.string());
-  return root;
-}
+// In transformers' order, by which those that no file gives an id get one.
+constexpr std::array kRoles{"bos_token", "eos_token", "unk_token", "sep_token",
+                            "pad_token", "cls_token", "mask_token"};
 
 int64_t id_in(const json& value, const std::string& piece, const fs::path& path) {
   const bool whole = value.is_number_unsigned() && value.get<uint64_t>() <= kMaxId;
@@ -42,18 +37,11 @@ int64_t id_in(const json& value, const std::string& piece, const fs::path& path)
 /// Everything that stands in the directory.
 struct Files {
   fs::path directory;
-  json vocab, config, special_map, added;
+  json vocab, added;
+  SpecialTokens special;
   bool clip = false;
 
   fs::path vocab_path() const { return directory / "vocab.json"; }
-  /// The value of tokenizer_config.json or special_tokens_map.json, the latter first.
-  json special(const char* role) const {
-    for (const json* file : {&special_map, &config}) {
-      const auto found = file->find(role);
-      if (found != file->end() && !found->is_null()) return *found;
-    }
-    return nullptr;
-  }
 };
 
 bool has_word_ends(const json& vocab) {
@@ -65,12 +53,11 @@ bool has_word_ends(const json& vocab) {
 
 Files read_files(const fs::path& directory) {
   Files files{.directory = directory};
-  files.vocab = read_object(files.vocab_path());
-  files.config = read_object(directory / "tokenizer_config.json");
-  files.special_map = read_object(directory / "special_tokens_map.json");
-  files.added = read_object(directory / "added_tokens.json");
+  files.vocab = read_settings(files.vocab_path());
+  files.special = read_special_tokens(directory);
+  files.added = read_settings(directory / "added_tokens.json");
   const std::string origin = (directory / "tokenizer_config.json").string();
-  std::string kind = text_field(files.config, "tokenizer_class", "", origin);
+  std::string kind = text_field(files.special.config, "tokenizer_class", "", origin);
   if (kind.ends_with("Fast")) kind.resize(kind.size() - 4);
   if (!kind.empty() && kind != "CLIPTokenizer" && kind != "GPT2Tokenizer")
     throw DataError(
@@ -118,8 +105,11 @@ json added_token(const json& like, int64_t id, bool special, const std::string& 
 class AddedList {
  public:
   explicit AddedList(const Files& files) : files_(files) {
-    for (const auto& [piece, id] : files.vocab.items())
-      next_ = std::max(next_, id_in(id, piece, files.vocab_path()) + 1);
+    for (const auto& [piece, value] : files.vocab.items()) {
+      const int64_t id = id_in(value, piece, files.vocab_path());
+      pieces_.emplace(id, piece);
+      next_ = std::max(next_, id + 1);
+    }
   }
   void add(const json& like, std::optional<int64_t> id, bool special, const fs::path& path) {
     json token = added_token(like, 0, special, path.string());
@@ -131,7 +121,11 @@ class AddedList {
     const auto in_vocab = files_.vocab.find(content);
     if (!id && in_vocab != files_.vocab.end()) id = id_in(*in_vocab, content, files_.vocab_path());
     token["id"] = id.value_or(next_);
-    next_ = std::max(next_, token["id"].get<int64_t>() + 1);
+    const auto holder = pieces_.emplace(token["id"].get<int64_t>(), content).first;
+    if (holder->second != content)
+      throw DataError("{}: \"{}\" has the id {}, which is that of \"{}\"", path.string(), content,
+                      holder->first, holder->second);
+    next_ = std::max(next_, holder->first + 1);
     tokens_.push_back(std::move(token));
   }
   int64_t id_of(const std::string& content) { return (*find(content))["id"]; }
@@ -146,6 +140,7 @@ class AddedList {
   }
   const Files& files_;
   json tokens_ = json::array();
+  std::unordered_map<int64_t, std::string> pieces_;  // by id
   int64_t next_ = 0;
 };
 
@@ -157,7 +152,7 @@ json usual(const Files& files, std::string_view role) {
 }
 
 json role_of(const Files& files, const char* role) {
-  const json given = files.special(role);
+  const json given = files.special.of(role);
   return given.is_null() ? usual(files, role) : given;
 }
 
@@ -165,8 +160,8 @@ AddedList added_tokens(const Files& files) {
   AddedList list(files);
   const fs::path config = files.directory / "tokenizer_config.json",
                  extra = files.directory / "added_tokens.json";
-  const auto decoder = files.config.find("added_tokens_decoder");
-  if (decoder != files.config.end() && decoder->is_object()) {
+  const auto decoder = files.special.config.find("added_tokens_decoder");
+  if (decoder != files.special.config.end() && decoder->is_object()) {
     for (const auto& [id, token] : decoder->items()) {
       const bool digits = !id.empty() && id.size() < 9 &&
                           std::ranges::all_of(id, [](char c) { return c >= '0' && c <= '9'; });
@@ -180,7 +175,7 @@ AddedList added_tokens(const Files& files) {
     const json token = role_of(files, role);
     if (!token.is_null()) list.add(token, {}, true, config);
   }
-  for (const json& token : files.special("additional_special_tokens"))
+  for (const json& token : files.special.of("additional_special_tokens"))
     list.add(token, {}, true, config);
   return list;
 }
@@ -215,7 +210,7 @@ json post_processor(const Files& files, AddedList& added) {
     return {{"type", "RobertaProcessing"},
             {"sep", json::array({eos, added.id_of(eos)})},
             {"cls", json::array({bos, added.id_of(bos)})}};
-  if (!flag_field(files.config, "add_bos_token", false, files.directory.string()))
+  if (!flag_field(files.special.config, "add_bos_token", false, files.directory.string()))
     return {{"type", "ByteLevel"}};
   return {{"type", "TemplateProcessing"},
           {"single",
@@ -235,7 +230,8 @@ std::string compose_tokenizer_json(const fs::path& directory) {
   const Files files = read_files(directory);
   AddedList added = added_tokens(files);
   json root{{"version", "1.0"}, {"added_tokens", added.tokens()}};
-  const bool blank = flag_field(files.config, "add_prefix_space", false, files.directory.string());
+  const bool blank =
+      flag_field(files.special.config, "add_prefix_space", false, files.directory.string());
   root["normalizer"] = files.clip ? clip_normalizer() : json();
   root["pre_tokenizer"] =
       files.clip ? clip_pre_tokenizer() : json{{"type", "ByteLevel"}, {"add_prefix_space", blank}};

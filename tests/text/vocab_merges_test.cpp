@@ -7,6 +7,7 @@
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/base/json.h"
+#include "lib/text/special_tokens.h"
 #include "tests/base/temp_dir.h"
 #include "tests/text/fixtures.h"
 
@@ -114,6 +115,27 @@ TEST_CASE("vocab.json and merges.txt: added tokens from every file that names so
   CHECK(again->encode_whole("a <mark> Cat!") == tokenizer->encode_whole("a <mark> Cat!"));
 }
 
+TEST_CASE("special tokens: special_tokens_map.json stands over a config without added tokens") {
+  const TempDir dir;
+  const fs::path gpt2 = old_gpt2(dir);
+  write_file_atomic(gpt2 / "special_tokens_map.json",
+                    R"({"pad_token": {"content": "<map>"}, "sep_token": "<sep>"})");
+  Json config{{"pad_token", "<config>"}, {"mask_token", "<mask>"}};
+  write_file_atomic(gpt2 / "tokenizer_config.json", config.dump());
+  CHECK(read_special_tokens(gpt2).of("mask_token") == "<mask>");
+  CHECK(read_special_tokens(gpt2).of("cls_token").is_null());
+  const auto old = load_tokenizer(gpt2, {.extra_marks = {}});
+  CHECK(old->piece_to_id("<sep>") == 901);  // before pad_token, as transformers adds them
+  CHECK(old->piece_to_id("<map>") == 902);
+  CHECK(!old->piece_to_id("<config>"));
+  config["added_tokens_decoder"] = Json::object();
+  write_file_atomic(gpt2 / "tokenizer_config.json", config.dump());
+  const auto newer = load_tokenizer(gpt2, {.extra_marks = {}});
+  CHECK(newer->piece_to_id("<config>") == 901);
+  CHECK(!newer->piece_to_id("<map>"));
+  CHECK(!newer->piece_to_id("<sep>"));
+}
+
 TEST_CASE("vocab.json and merges.txt: without settings CLIP is told by the ends of its words") {
   const TempDir dir;
   const fs::path clip = copy_of_clip(dir);
@@ -158,6 +180,8 @@ TEST_CASE("vocab.json and merges.txt: what is wrong is refused with its file") {
   says(with("special_tokens_map.json", R"({"bos_token": {"text": "y"}})"),
        "a special token without text");
   says(with("special_tokens_map.json", R"({"bos_token": 7})"), "a special token without text");
+  says(with("added_tokens.json", R"({"x": 320})"),
+       R"(added_tokens.json: "x" has the id 320, which is that of "a</w>")");
   says(with("added_tokens.json", R"({"x": "y"})"), "added_tokens.json: \"x\" has the id");
   says(refusal(dir.path()), "no tokenizer in it");
 }
