@@ -174,13 +174,17 @@ void read_sized(const Settings& settings, HfPictures& pictures) {
   pictures.geometry = "qwen";
   pictures.patch = settings.count("patch_size", pictures.patch, 1024);
   pictures.merge = settings.count("merge_size", pictures.merge, 64);
-  constexpr int64_t kMostPixels = int64_t{1} << 28;
-  const auto area = [&](const char* key, const char* edge, int64_t usual) {
-    return settings.has(key) ? settings.count(key, usual, kMostPixels)
-                             : settings.count_in("size", edge, usual, kMostPixels);
+  // Any picture, however small, becomes as large as the least area and as one merged patch.
+  constexpr int64_t kMostPixels = int64_t{1} << 28, kMostLeast = 1 << 24, kMostSide = 1 << 12;
+  if (pictures.patch * pictures.merge > kMostSide)
+    settings.fail("merge_size", fmt::format("at most {} pixels a side with patch_size {}",
+                                            kMostSide, pictures.patch));
+  const auto area = [&](const char* key, const char* edge, int64_t usual, int64_t most) {
+    return settings.has(key) ? settings.count(key, usual, most)
+                             : settings.count_in("size", edge, usual, most);
   };
-  pictures.min_pixels = area("min_pixels", "shortest_edge", pictures.min_pixels);
-  pictures.max_pixels = area("max_pixels", "longest_edge", pictures.max_pixels);
+  pictures.min_pixels = area("min_pixels", "shortest_edge", pictures.min_pixels, kMostLeast);
+  pictures.max_pixels = area("max_pixels", "longest_edge", pictures.max_pixels, kMostPixels);
   if (pictures.min_pixels > pictures.max_pixels)
     settings.fail("min_pixels", "no more than the largest number of pixels");
 }

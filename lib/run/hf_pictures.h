@@ -29,9 +29,10 @@ enum class HfProcessor { kClip, kSiglip, kLlavaNext, kLlavaOnevision, kQwen2Vl }
 /// edge and centre crop of the same side is "crop"; "do_pad" is "pad"; a fixed height and width
 /// without a crop is "squash". A file with "image_grid_pinpoints" is "anyres", whose side is
 /// "size"'s (a crop must have it too); one with "merge_size" is "qwen", whose area is between
-/// "min_pixels" and "max_pixels", or size's "shortest_edge" and "longest_edge". Throws DataError
-/// naming file and key for anything else: oblong sizes, a crop of another size, no resizing, no
-/// normalisation, another rescale factor than 1 / 255; IoError if there is neither file.
+/// "min_pixels" (2^24 at most: the smallest picture becomes as large) and "max_pixels" (2^28 at
+/// most), or size's "shortest_edge" and "longest_edge". Throws DataError naming file and key for
+/// anything else: oblong sizes, a crop of another size, no resizing, no normalisation, another
+/// rescale factor than 1 / 255; IoError if there is neither file.
 HfPictures read_hf_pictures(const std::filesystem::path& directory);
 
 /// preprocessor_config.json that reads back the same. `processor`: the class that transformers

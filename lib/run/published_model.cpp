@@ -2,6 +2,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
+#include "lib/data/pack_options.h"
 #include "lib/model/hf_load.h"
 #include "lib/run/hf_pictures.h"
 
@@ -94,27 +95,44 @@ data::PictureEntry pictures_of(const HfPictures& pictures, const model::LlavaCon
           .varied = config.varied_pictures()};
 }
 
-/// Published Qwen2.5-VL has a mark of its own.
-bool has_qwen_mark(const model::LlavaConfig& config, const text::Tokenizer& tokenizer) {
-  return config.family == model::Family::kQwen25Vl && tokenizer.piece_to_id(kQwenMark).has_value();
+bool stands_for_pictures(std::string_view mark, const model::LlavaConfig& config,
+                         const text::Tokenizer& tokenizer) {
+  const std::optional<int32_t> id = tokenizer.piece_to_id(mark);
+  return id && *id == config.image_token_index;
 }
 
-/// How questions are asked: by the marks of turns that the tokenizer has.
+/// How questions are asked: by the mark of pictures and the marks of turns that the tokenizer has,
+/// then by the decoder.
 std::string template_of(const model::LlavaConfig& config, const text::Tokenizer& tokenizer) {
-  if (has_qwen_mark(config, tokenizer)) return "qwen2_vl";
+  if (stands_for_pictures(kQwenMark, config, tokenizer)) return "qwen2_vl";
   if (tokenizer.piece_to_id("<|im_start|>")) return "chatml";
-  return tokenizer.piece_to_id("<|start_header_id|>") ? "llama3" : "vicuna_v1";
+  if (tokenizer.piece_to_id("<|start_header_id|>")) return "llama3";
+  return config.text.kind == model::TextKind::kMistral ? "mistral" : "vicuna_v1";
 }
 
+/// Either mark will do for any family: exports have that of the template they were trained in.
 void check_mark(const model::LlavaConfig& config, const text::Tokenizer& tokenizer,
                 const fs::path& directory) {
+  for (const std::string_view mark : {text::kImageMark, kQwenMark})
+    if (stands_for_pictures(mark, config, tokenizer)) return;
   const bool qwen = config.family == model::Family::kQwen25Vl;
-  const std::string mark(has_qwen_mark(config, tokenizer) ? kQwenMark : text::kImageMark);
-  const int64_t id = tokenizer.piece_to_id(mark).value_or(-1);
-  if (id != config.image_token_index)
-    throw DataError("{}: \"{}\" is token {} of the tokenizer, config.json has {} {}",
-                    directory.string(), mark, id, qwen ? "image_token_id" : "image_token_index",
-                    config.image_token_index);
+  const bool own = qwen && tokenizer.piece_to_id(kQwenMark).has_value();
+  const std::string_view mark = own ? kQwenMark : text::kImageMark;
+  throw DataError("{}: \"{}\" is token {} of the tokenizer, config.json has {} {}",
+                  directory.string(), mark, tokenizer.piece_to_id(mark).value_or(-1),
+                  qwen ? "image_token_id" : "image_token_index", config.image_token_index);
+}
+
+/// Before the weights are loaded.
+void check_preparation(const Json& recorded, const fs::path& directory) {
+  try {
+    (void)data::preparation_of(data::picture_options_from(recorded, directory.string()));
+  } catch (const UsageError& error) {
+    if (!recorded.contains("grids"))
+      throw DataError("{}: the preparation of pictures: {}", directory.string(), error.what());
+    throw DataError("{}: image_grid_pinpoints, in tiles: {}", (directory / "config.json").string(),
+                    error.what());
+  }
 }
 
 }  // namespace
@@ -127,7 +145,9 @@ TrainedModel open_published(const fs::path& directory) {
   const HfPictures pictures = read_hf_pictures(directory);
   check_pictures(pictures, published.config, directory);
   published.data.pictures = pictures_of(pictures, published.config);
-  published.data.options["pictures"] = recorded_pictures(pictures, published.config);
+  const Json recorded = recorded_pictures(pictures, published.config);
+  check_preparation(recorded, directory);
+  published.data.options["pictures"] = recorded;
   published.data.chat_template = template_of(published.config, *published.tokenizer);
   published.norm = pixel_norm(pictures.mean, pictures.std);
   published.stop_tokens = stop_tokens_of(directory, published.config);

@@ -39,9 +39,11 @@ struct ChatTemplate {
 ///   into blanks, and for models that must learn to stop (the quick start).
 /// - "vicuna_v1": `<s>` system, blank, `USER: ` question ` ASSISTANT:` blank answer `</s>`...;
 ///   blank + answer + `</s>` trained on.
+/// - "mistral": `<s>[INST] ` question ` [/INST]`, blank, answer, `</s>`...; blank + answer + `</s>`
+///   trained on; a system text stands before all between `<<SYS>>` and `<</SYS>>`, none of its own
+///   (LLaVA-NeXT on Mistral).
 /// - "llama3": `<|start_header_id|>role<|end_header_id|>`, two line ends, text, `<|eot_id|>`;
-/// answer
-///   and its `<|eot_id|>` trained on; no system text of its own.
+///   answer and its `<|eot_id|>` trained on; no system text of its own.
 /// - "chatml": `<|im_start|>role`, line end, text, `<|im_end|>`, line end; answer and its
 ///   `<|im_end|>` trained on.
 /// - "qwen2_vl": "chatml" with pictures where they stand, as `<|image_pad|>` between

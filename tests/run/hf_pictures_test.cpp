@@ -131,6 +131,15 @@ TEST_CASE("tiles that are cropped and areas that are none are refused by key") {
   CHECK(refusal({{"size", 28}, {"image_grid_pinpoints", {{28, -1}}}}).find("1 to 16384") !=
         std::string::npos);
   CHECK(refusal({{"merge_size", 0}}).find("merge_size") != std::string::npos);
+  CHECK(refusal({{"merge_size", 64}, {"patch_size", 256}}).find("4096 pixels a side") !=
+        std::string::npos);
+  const int64_t most = int64_t{1} << 28, least = most >> 4;
+  const auto areas = [&](int64_t area) {
+    return Json{{"merge_size", 2}, {"min_pixels", area}, {"max_pixels", most}};
+  };
+  CHECK(read(areas(least)).min_pixels == least);
+  CHECK(refusal(areas(least + 1)).find("\"min_pixels\" is 16777217; expected 1 to 16777216") !=
+        std::string::npos);
   CHECK(refusal({{"merge_size", 2}, {"min_pixels", 9}, {"max_pixels", 8}}).find("min_pixels") !=
         std::string::npos);
 }

@@ -47,6 +47,27 @@ TEST_CASE(
   CHECK(trained_text(*tokenizer, *sample) == "A cat.<|eot_id|>");
 }
 
+TEST_CASE("mistral: questions between INST marks, answers and their end tokens trained on") {
+  const auto tokenizer = testing::oracle_tokenizer("sp_llama2/tokenizer.model");
+  const auto shown = [&](const RenderedSample& sample) {
+    return tokenizer->decode(sample.ids, true);
+  };
+  const ChatTemplate chat = *find_template("mistral");
+  const Turn first{Role::kUser, "What is it? <image>"}, answer{Role::kAssistant, "A cat."};
+  const auto sample =
+      render({{first, answer, {Role::kUser, "Why?"}, {Role::kAssistant, "It purrs."}}, 1}, chat,
+             *tokenizer, {.image_tokens = 2});
+  REQUIRE(sample.ok());
+  CHECK(
+      shown(*sample) ==
+      "<s>[INST] <image><image>\nWhat is it? [/INST] A cat.</s>[INST] Why? [/INST] It purrs.</s>");
+  CHECK(trained_text(*tokenizer, *sample) == "A cat.</s>It purrs.</s>");
+  const auto asked = render({{{Role::kSystem, "Be brief."}, first}, 1}, chat, *tokenizer,
+                            {.image_tokens = 1, .prompt_only = true});
+  REQUIRE(asked.ok());
+  CHECK(shown(*asked) == "<s><<SYS>>\nBe brief.\n<</SYS>>\n\n[INST] <image>\nWhat is it? [/INST]");
+}
+
 TEST_CASE("C10 C11: every template gives one begin token, labels equal to ids, answers only") {
   const auto tokenizer = testing::oracle_tokenizer(
       "bpe_llama3/tokenizer.json",
