@@ -40,7 +40,9 @@ struct AdapterInput {
 /// probability, so that the mean stays; x itself at 0. The draw of an element is a function of
 /// (seed, epoch, module, sample, row of the sample, column) alone: the same in whatever micro-batch
 /// and on whatever rank the sample lies, when a block runs again, and in a run that goes on (laws 1
-/// and 2). Differentiable; keeps one byte an element. Linear in the elements, on all cores.
+/// and 2). Differentiable; keeps one byte an element. Linear in the elements: the CPU draws them on
+/// all cores, for models on a GPU too, which then waits for the draw and a copy of one byte an
+/// element at every adapter.
 at::Tensor dropped_input(const at::Tensor& x, const RowDraws& draws, const AdapterInput& input);
 
 }  // namespace mm::model
