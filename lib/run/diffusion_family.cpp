@@ -84,9 +84,7 @@ static void write_tokenizer(const std::filesystem::path& run, const data::Datase
   write_file_atomic(run / "hf/tokenizer_config.json", config.dump(2) + "\n");
 }
 
-void DiffusionFamily::write_side_files(const std::filesystem::path& run,
-                                       const data::DatasetManifest& set) const {
-  if (config_.text.vocab > 0) write_tokenizer(run, set);
+void DiffusionFamily::check_directory(const std::filesystem::path& run) const {
   const EncoderRecord record = inputs_.record();
   if (record.vae.empty() && record.text.empty()) return;
   const EncoderRecord before = read_encoder_record(run);
@@ -104,6 +102,13 @@ void DiffusionFamily::write_side_files(const std::filesystem::path& run,
         "{}: this run was trained on the output of another {}; put the former files back, or start "
         "another run",
         run.string(), changed(before.vae, record.vae) ? "model.vae" : "model.text_model");
+}
+
+void DiffusionFamily::write_side_files(const std::filesystem::path& run,
+                                       const data::DatasetManifest& set) const {
+  if (config_.text.vocab > 0) write_tokenizer(run, set);
+  const EncoderRecord record = inputs_.record();
+  if (record.vae.empty() && record.text.empty()) return;
   write_file_atomic(run / "encoders.json", to_json(record).dump(2) + "\n");
 }
 

@@ -27,6 +27,7 @@ class DiffusionFamily final : public ModelFamily {
                         const BatchOptions& options) const override;
   std::optional<double> divisor(const data::PlannedStep& step) const override;
   void load_published(optim::ParamStore& params) const override;
+  void check_directory(const std::filesystem::path& run) const override;
   /// RUN/encoders.json; with a text encoder of its own RUN/hf, the tokenizer.
   void write_side_files(const std::filesystem::path& run,
                         const data::DatasetManifest& set) const override;

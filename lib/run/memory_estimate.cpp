@@ -72,7 +72,26 @@ void add_activations(const MemoryInputs& in, const step::Program& program,
 Json MemoryEstimate::to_json() const {
   return {{"weights", weights},         {"masters", masters}, {"gradients", gradients},
           {"moments", moments},         {"logits", logits},   {"pictures", pictures},
-          {"activations", activations}, {"total", total()}};
+          {"activations", activations}, {"drawing", drawing}, {"total", total()}};
+}
+
+/// The moving average, kept as the masters are, and what a rank that draws [sample]'s grid adds:
+/// fp32 copies of all parameters, made of the averages' compute copies (GridDrawing,
+/// optim::AveragedParams). Neither copies what has the dtype already.
+static void add_average_and_drawing(const Recipe& recipe, const model::Model& model,
+                                    MemoryEstimate& estimate) {
+  const optim::Precision precision = run_precision(recipe);
+  const std::vector<bool> averaged = trained_from(recipe, model, 0);
+  for (size_t i = 0; i < model.params.size(); ++i) {
+    const model::ParamSpec& spec = model.params[i];
+    const auto elements = static_cast<double>(c10::multiply_integers(spec.shape));
+    const at::ScalarType compute = precision.compute_of(spec.part);
+    const bool average = recipe.ema.on() && averaged[i];
+    if (average) estimate.masters += elements * bytes_of(precision.master);
+    if (recipe.sample.every_steps == 0) continue;
+    if (average && compute != precision.master) estimate.drawing += elements * bytes_of(compute);
+    if (compute != at::kFloat) estimate.drawing += elements * bytes_of(at::kFloat);
+  }
 }
 
 MemoryEstimate estimate_memory(const MemoryInputs& inputs, const step::Program& program,
@@ -102,6 +121,7 @@ StageMemory stage_memory(const StageMemoryInputs& in) {
                                      .moments = stage.optimizer == "lion" ? 1 : 2},
                                     step::build_step(in.model, build),
                                     in.family.footprint(result.costliest.packs.at(0)));
+  add_average_and_drawing(in.recipe, in.model, result.estimate);
   result.estimate.weights += 4 * in.family.frozen_elements();
   return result;
 }
@@ -117,14 +137,19 @@ std::optional<double> memory_available(int local_ranks) {
 std::string memory_shortage(const MemoryEstimate& estimate, double available,
                             const std::string& stage) {
   if (estimate.total() <= available) return "";
+  const std::string drawing =
+      estimate.drawing > 0 ? fmt::format("; for drawing grids in place of the last three {:.2f}",
+                                         estimate.drawing / kGiB)
+                           : "";
   return fmt::format(
       "stage {} needs about {:.2f} GiB a rank (weights {:.2f}, masters {:.2f}, gradients {:.2f}, "
-      "moments {:.2f}, activations of the costliest pack {:.2f}, logits {:.2f}, pictures {:.2f}), "
+      "moments {:.2f}, activations of the costliest pack {:.2f}, logits {:.2f}, pictures "
+      "{:.2f}{}), "
       "{:.2f} GiB are available; shorten sequence_length, use recompute.mode, precision.compute "
       "bf16, or more nodes (run.memory_check = \"off\" tries all the same)",
       stage, estimate.total() / kGiB, estimate.weights / kGiB, estimate.masters / kGiB,
       estimate.gradients / kGiB, estimate.moments / kGiB, estimate.activations / kGiB,
-      estimate.logits / kGiB, estimate.pictures / kGiB, available / kGiB);
+      estimate.logits / kGiB, estimate.pictures / kGiB, drawing, available / kGiB);
 }
 
 }  // namespace mm::run

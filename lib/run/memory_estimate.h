@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,15 +20,18 @@ namespace mm::run {
 /// counted.
 struct MemoryEstimate {
   double weights = 0;      ///< compute copies
-  double masters = 0;      ///< of parts that this or a later stage trains, where they are apart
+  double masters = 0;      ///< of parts that this or a later stage trains, where they are apart;
+                           ///< and the moving average
   double gradients = 0;    ///< flat buckets of trained parameters, in the masters' dtype
   double moments = 0;      ///< of the optimizer
   double activations = 0;  ///< kept for the backward, or the largest that is made again
   double logits = 0;       ///< one chunk with its softmax
   double pictures = 0;     ///< pixels of the pack in the tower's dtype
+  double drawing = 0;  ///< copies of the weights that [sample]'s grid is drawn with, between steps
 
   double total() const {
-    return weights + masters + gradients + moments + activations + logits + pictures;
+    return weights + masters + gradients + moments +
+           std::max(activations + logits + pictures, drawing);
   }
   Json to_json() const;  ///< bytes by name, and "total"
 };

@@ -57,6 +57,8 @@ class ModelFamily {
   virtual void load_published(optim::ParamStore& params) const = 0;
   /// Those of lora.from; for families with adapters.
   virtual void load_adapters(optim::ParamStore& params) const;
+  /// Throws UsageError if RUN was trained beside other frozen models; changes nothing in it.
+  virtual void check_directory(const std::filesystem::path& /*run*/) const {}
   /// RUN/hf: what an exported model needs beside weights and config.json. `set` is the last data
   /// set with pictures.
   virtual void write_side_files(const std::filesystem::path& /*run*/,
@@ -66,7 +68,8 @@ class ModelFamily {
   /// One row of [sample]'s grid, by weights in training. A function of recipe and weights alone,
   /// without a draw from any generator. For families that draw.
   virtual std::vector<image::Image> draw_row(int64_t row, const model::ParamView& params) const;
-  /// Whether draw_row takes no more on any rank than training does; else rank 0 alone draws.
+  /// Whether draw_row takes no models on any rank that training does not load, only copies of the
+  /// weights (MemoryEstimate::drawing); else rank 0 alone draws.
   virtual bool every_rank_draws() const { return true; }
   /// What token_drop of [augment] puts in a token's place.
   virtual int32_t drop_token() const { return 0; }

@@ -8,15 +8,26 @@
 #include "lib/run/comm.h"
 
 namespace mm::run {
+namespace {
 
-void work_patiently(dist::Group& control, const std::function<void()>& work,
+struct StopAtExit {
+  std::stop_source source;
+  ~StopAtExit() { source.request_stop(); }
+};
+
+}  // namespace
+
+void work_patiently(dist::Group& control, const std::function<void(const std::stop_token&)>& work,
                     std::chrono::duration<double> beat) {
   std::future<void> done;
+  StopAtExit stop;  // ends before `done`, which waits for the thread
   if (work) {
-    done = std::async(std::launch::async, [&work, threads = at::get_num_threads()] {
+    const auto on_thread = [&work, threads = at::get_num_threads(),
+                            token = stop.source.get_token()] {
       at::set_num_threads(threads);  // a new thread would take all cores
-      work();
-    });
+      work(token);
+    };
+    done = std::async(std::launch::async, on_thread);
   }
   const at::Tensor busy = at::empty({1}, at::kDouble);
   do {

@@ -49,22 +49,23 @@ bool grid_is_due(const SampleRecipe& sample, int64_t global_step) {
   return sample.every_steps > 0 && global_step % sample.every_steps == 0;
 }
 
-bool draws_rows(const ModelFamily& family, int rank) {
-  return rank == 0 || family.every_rank_draws();
+bool draws_rows(const SampleRecipe& sample, const ModelFamily& family, int rank) {
+  return rank == 0 || (rank < sample.rows && family.every_rank_draws());
 }
 
 std::optional<image::Image> draw_scheduled_grid(const Recipe& recipe, const ModelFamily& family,
                                                 const model::ParamView& params, Comm& comm) {
   const int64_t rows = recipe.sample.rows, dealt_to = family.every_rank_draws() ? comm.world : 1;
   std::vector<std::string> mine(static_cast<size_t>(rows));
-  const auto draw = [&] {
-    for (int64_t row = comm.rank; row < rows; row += dealt_to)
+  const auto draw = [&](const std::stop_token& stop) {
+    for (int64_t row = comm.rank; row < rows && !stop.stop_requested(); row += dealt_to)
       mine[static_cast<size_t>(row)] = to_bytes(family.draw_row(row, params));
   };
-  const bool draws = draws_rows(family, comm.rank) && comm.rank < rows;
   // Well within the deadline of a collective.
   const std::chrono::duration<double> beat(std::min(1.0, recipe.comm_timeout_s / 4));
-  work_patiently(*comm.control, draws ? std::function<void()>(draw) : nullptr, beat);
+  std::function<void(const std::stop_token&)> work;
+  if (draws_rows(recipe.sample, family, comm.rank)) work = draw;
+  work_patiently(*comm.control, work, beat);
   std::vector<image::Image> pictures;
   for (const std::string& row : mine) {
     for (const std::string& bytes : comm.control->all_gather_bytes(row)) {

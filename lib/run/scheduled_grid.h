@@ -10,9 +10,9 @@ namespace mm::run {
 /// Whether [sample] asks for a grid after this step.
 bool grid_is_due(const SampleRecipe& sample, int64_t global_step);
 
-/// Whether this rank draws rows of the grid: all do, in turn, or rank 0 alone where drawing takes
-/// models that the other ranks do not load (ModelFamily::every_rank_draws).
-bool draws_rows(const ModelFamily& family, int rank);
+/// Whether this rank draws rows of the grid: ranks take them in turn, or rank 0 takes all where
+/// drawing takes models that the other ranks do not load (ModelFamily::every_rank_draws).
+bool draws_rows(const SampleRecipe& sample, const ModelFamily& family, int rank);
 
 /// [sample]'s grid by weights in training, the same for any number of ranks; on rank 0, nothing on
 /// the others. Collective over comm.control; no rank waits for another's drawing

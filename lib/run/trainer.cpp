@@ -136,6 +136,7 @@ void Trainer::start_average() {
 
 void Trainer::prepare_directory() {
   if (comm_.rank != 0) return;
+  family_->check_directory(options_.run_directory);
   const RunDir directory = RunDir::create(options_.run_directory);
   run_id_ = directory.run_id();
   write_file_atomic(directory.recipe(), recipe_.resolved);
@@ -315,7 +316,7 @@ void Trainer::add_gathered(StepRecord& record, const StageStep& done, size_t ind
 void Trainer::draw_grid() {
   if (!grid_is_due(recipe_.sample, global_step_)) return;
   std::unique_ptr<optim::AveragedParams> average;
-  if (average_ && draws_rows(*family_, comm_.rank))
+  if (average_ && draws_rows(recipe_.sample, *family_, comm_.rank))
     average = std::make_unique<optim::AveragedParams>(*params_, *average_);
   const model::ParamView& params = average ? static_cast<model::ParamView&>(*average) : *params_;
   const std::optional<image::Image> grid = draw_scheduled_grid(recipe_, *family_, params, comm_);

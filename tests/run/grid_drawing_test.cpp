@@ -7,7 +7,9 @@
 #include "lib/image/decode.h"
 #include "lib/image/encode.h"
 #include "lib/run/encode_dataset.h"
+#include "lib/run/memory_estimate.h"
 #include "lib/run/model_family.h"
+#include "lib/run/scheduled_grid.h"
 #include "tests/run/tiny_diffusion.h"
 #include "tests/run/tiny_encoders.h"
 
@@ -139,4 +141,31 @@ TEST_CASE(
   refused(with_grids({"sample.labels=[\"cat\"]"}), "give prompts or labels");
   refused({"sample.every_steps=-1"}, "out of range");
   refused({"sample.sampler=ddim"}, "a flow is drawn by euler");
+}
+
+TEST_CASE("grids on a schedule: ranks with rows alone copy the weights, which is estimated") {
+  TempDir dir;
+  const auto estimate = [&](const std::vector<std::string>& keys) {
+    const Recipe recipe = tiny_diffusion_recipe(dir.path(), keys);
+    const auto set = mm::data::Dataset::open(dir / "pictures");
+    const auto family = make_family(recipe, {set->manifest()});
+    const mm::model::Model model = family->build();
+    CHECK(draws_rows(recipe.sample, *family, 1));
+    CHECK(!draws_rows(recipe.sample, *family, 2));
+    return stage_memory({recipe, 0, model, *family, *set}).estimate;
+  };
+  const MemoryEstimate none = estimate({"precision.compute=bf16"}),
+                       raw = estimate(with_grids({"precision.compute=bf16", "ema.decay=0"})),
+                       averaged = estimate(with_grids({"precision.compute=bf16"}));
+  CHECK(none.drawing == 0);
+  CHECK(raw.drawing == 2 * raw.weights);  // of 2 bytes each
+  CHECK(averaged.drawing == 3 * raw.weights);
+  CHECK(averaged.masters == 2 * raw.masters);
+  CHECK(estimate(with_grids({"precision.compute=fp32"})).drawing == 0);
+  MemoryEstimate large{.activations = 5e9, .pictures = 1e9, .drawing = 3e9};
+  CHECK(large.total() == 6e9);
+  large.drawing = 8e9;
+  CHECK(large.total() == 8e9);
+  CHECK(memory_shortage(large, 7e9, "train").find("in place of the last three 7.45") !=
+        std::string::npos);
 }

@@ -60,15 +60,15 @@ TEST_CASE("work_patiently: work may take many times a collective's deadline, on 
     std::atomic<int> done = 0;
     dist::run_thread_ranks(3, {.name = "control", .timeout = 300ms}, [&](dist::Group& control) {
       Counted counted(control);
-      std::function<void()> work;
+      std::function<void(const std::stop_token&)> work;
       // Ten beats of 100 ms and more: over three times the deadline.
       if (control.rank() == busy_rank) {
-        work = [&] {
+        work = [&](const std::stop_token&) {
           CHECK(counted.wait_for_sums(10));
           ++done;
         };
       } else if (control.rank() == 1) {
-        work = [&] { ++done; };
+        work = [&](const std::stop_token&) { ++done; };
       }
       work_patiently(counted, work, 100ms);
       CHECK(done == 2);
@@ -81,7 +81,7 @@ TEST_CASE("work_patiently: what one rank's work throws all ranks throw; threads 
   std::atomic<int> failures = 0;
   const int threads = at::get_num_threads();
   dist::run_thread_ranks(2, {.name = "control"}, [&](dist::Group& control) {
-    const auto work = [&] {
+    const auto work = [&](const std::stop_token&) {
       if (control.rank() == 1) throw DataError("the pencil broke");
       CHECK(at::get_num_threads() == threads);
     };
@@ -95,4 +95,25 @@ TEST_CASE("work_patiently: what one rank's work throws all ranks throw; threads 
     control.barrier();
   });
   CHECK(failures == 2);
+}
+
+TEST_CASE("law 6: work_patiently: a rank that works leaves when a peer is gone") {
+  std::atomic<bool> asked = false, thrown = false;
+  dist::run_thread_ranks(2, {.name = "control", .timeout = 300ms}, [&](dist::Group& control) {
+    if (control.rank() == 1) return;
+    const auto work = [&](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::condition_variable_any changed;
+      std::unique_lock lock(mutex);
+      changed.wait_for(lock, stop, std::chrono::seconds(30), [] { return false; });
+      asked = stop.stop_requested();
+    };
+    try {
+      work_patiently(control, work, 50ms);
+    } catch (const CommError&) {
+      thrown = true;
+    }
+  });
+  CHECK(thrown);
+  CHECK(asked);
 }
