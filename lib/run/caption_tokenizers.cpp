@@ -6,6 +6,7 @@
 #include "lib/base/hash.h"
 #include "lib/data/json_fields.h"
 #include "lib/run/caption_shape.h"
+#include "lib/text/special_tokens.h"
 
 namespace fs = std::filesystem;
 
@@ -27,12 +28,23 @@ std::string hash_of(const fs::path& tokenizer) {
   return xxh3_128_hex(text::read_tokenizer(tokenizer));
 }
 
+/// Whether this file, which is there, has this content. A vocab.json beside another tokenizer may
+/// be of a kind that stands for no tokenizer here.
+bool is_of_hash(const fs::path& file, const std::string& hash) {
+  try {
+    return hash_of(file) == hash;
+  } catch (const DataError&) {
+    if (text::find_tokenizer(file.parent_path()) == file) throw;
+    return false;
+  }
+}
+
 /// Whether the encoder has a tokenizer file of this content.
 bool has_tokenizer(const fs::path& encoder, const std::string& hash) {
   for (const fs::path& place : tokenizer_places(encoder)) {
     for (const char* name : {"spiece.model", "tokenizer.model", "tokenizer.json", "vocab.txt",
                              "sentencepiece.bpe.model", "vocab.json"}) {
-      if (fs::is_regular_file(place / name) && hash_of(place / name) == hash) return true;
+      if (fs::is_regular_file(place / name) && is_of_hash(place / name, hash)) return true;
     }
   }
   return false;
@@ -48,23 +60,17 @@ fs::path own_tokenizer(const fs::path& encoder) {
       encoder.string());
 }
 
-/// What a CLIP encoder's captions are filled up with: pad_token of its tokenizer_config.json or
-/// special_tokens_map.json, since published config.json files name an id that is none of padding;
-/// `otherwise` without one.
+/// What a CLIP encoder's captions are filled up with: pad_token of its tokenizer's settings, since
+/// published config.json files name an id that is none of padding; `otherwise` without one.
 int64_t padding_id(const fs::path& encoder, const text::Tokenizer& tokenizer, int64_t otherwise) {
   for (const fs::path& place : tokenizer_places(encoder)) {
-    for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-      const fs::path path = place / name;
-      if (!fs::is_regular_file(path)) continue;
-      const Json config = read_json_file(path);
-      Json pad = config.is_object() ? config.value("pad_token", Json()) : Json();
-      if (pad.is_object()) pad = pad.value("content", Json());
-      if (!pad.is_string()) continue;
-      const auto id = tokenizer.piece_to_id(pad.get<std::string>());
-      if (!id)
-        throw DataError("{}: pad_token {} is no piece of the tokenizer", path.string(), pad.dump());
-      return *id;
-    }
+    Json pad = text::read_special_tokens(place).of("pad_token");
+    if (pad.is_object()) pad = pad.value("content", Json());
+    if (!pad.is_string()) continue;
+    const auto id = tokenizer.piece_to_id(pad.get<std::string>());
+    if (!id)
+      throw DataError("{}: pad_token {} is no piece of the tokenizer", place.string(), pad.dump());
+    return *id;
   }
   return otherwise;
 }
