@@ -164,8 +164,23 @@ Json resume_contract(const Recipe& r) {
   return json;
 }
 
+static bool all_encoded(const Json& contract) {
+  size_t stages = 0, encoded = 0;
+  for (const auto& [key, value] : contract.items()) {
+    if (!key.starts_with("stage.")) continue;
+    stages += key.ends_with(".steps") ? 1 : 0;
+    encoded += key.ends_with(".encoded") ? 1 : 0;
+  }
+  return stages == encoded;
+}
+
 Json contract_known_to(const Json& saved, Json now) {
-  if (!saved.contains(kTextPadding)) now.erase(kTextPadding);
+  if (!saved.contains(kTextPadding)) {
+    now.erase(kTextPadding);
+  } else if (!now.contains(kTextPadding) && all_encoded(now)) {
+    // Its text_model was for drawing; what is stored says by which text it was made.
+    now[kTextPadding] = saved.at(kTextPadding);
+  }
   return now;
 }
 

@@ -128,3 +128,13 @@ TEST_CASE("resume_contract: a change of batch shows, a change of logging does no
   CHECK(resume_contract(read_recipe(file.path, {"run.log_every=3"})) == base);
   CHECK(resume_contract(read_recipe(file.path, {"stage.0.packs_per_step=4"})) != base);
 }
+
+TEST_CASE("contract_known_to: a run on stored text goes on without the models that it drew with") {
+  const mm::Json saved{{"stage.0.steps", 3}, {"stage.0.encoded", true}, {"model.text_padding", 77}};
+  mm::Json now = saved;
+  now.erase("model.text_padding");
+  CHECK(contract_known_to(saved, now) == saved);
+  CHECK(contract_known_to(now, saved) == now);
+  now.erase("stage.0.encoded");
+  CHECK(contract_known_to(saved, now) == now);
+}
