@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <utility>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
@@ -144,12 +146,32 @@ Evaluated evaluate_diffusion(const std::filesystem::path& run, const Json& optio
   return out;
 }
 
+/// Options of other models' evaluations, by name.
+void refuse_others(const std::filesystem::path& run, const Json& options) {
+  const std::array<std::pair<const char*, const char*>, 7> others{
+      {{"encoded", "--encoded"},
+       {"vae", "--vae"},
+       {"text_encoders", "--text-encoder"},
+       {"text_padding", "--text-padding"},
+       {"answers", "--answers"},
+       {"references", "--references"},
+       {"objects", "--objects"}}};
+  for (const auto& [key, name] : others) {
+    const Json& value = options.at(key);
+    const bool given = value.is_number() ? value >= 0 : !value.empty() && value != "";
+    if (given)
+      throw UsageError("{}: {} is an autoencoder, which is scored by its reconstructions alone",
+                       name, run.string());
+  }
+}
+
 Evaluated evaluate_vae(const std::filesystem::path& run, const Json& options) {
   if (options.at("tasks") != Json::array({"names"}) ||
       !options.at("judge").get<std::string>().empty())
     throw UsageError(
         "{}: an autoencoder, which is scored by its reconstructions; leave --task and --judge out",
         run.string());
+  refuse_others(run, options);
   const TrainedVae trained = open_trained_vae(run);
   const auto set = data::Dataset::open(options.at("data").get<std::string>());
   return with_text(evaluate_reconstruction(trained, *set, {.limit = options.at("limit")}), options);

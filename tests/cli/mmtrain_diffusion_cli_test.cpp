@@ -130,6 +130,9 @@ TEST_CASE("recipes/fashion-vae.toml: check accepts it, two steps train, eval reb
         std::string::npos);
   check_usage_error(dir, {"eval", "--from", run, "--data", pictures, "--judge", run},
                     "an autoencoder, which is scored by its reconstructions");
+  for (const char* option : {"--encoded", "--vae", "--text-encoder", "--text-padding", "--answers"})
+    check_usage_error(dir, {"eval", "--from", run, "--data", pictures, option, "7"},
+                      (std::string(option) + ": " + run + " is an autoencoder").c_str());
 }
 
 TEST_CASE("a run on latents: grids while it trains, sample and eval through its VAE") {
