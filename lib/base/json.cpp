@@ -9,6 +9,10 @@
 #include "lib/base/file.h"
 #include "lib/base/text_escape.h"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+template class nlohmann::detail::serializer<nlohmann::ordered_json>;
+template class std::vector<nlohmann::ordered_json>;
+
 namespace mm {
 namespace {
 

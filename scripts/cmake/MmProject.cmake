@@ -64,10 +64,11 @@ function(mm_library name)
   endif()
 endfunction()
 
-# mm_test(NAME [TORCH] [TIMEOUT s] SOURCES ... LINKS ...): a doctest program; every TEST_CASE becomes a ctest of its name.
+# mm_test(NAME [TORCH] [OPTIMIZED] [TIMEOUT s] SOURCES ... LINKS ...): a doctest program; every TEST_CASE becomes a ctest of its name.
+# Tests themselves are compiled with -O0, two fifths quicker; OPTIMIZED for those whose own arithmetic takes long.
 # Test names in the sources are sentences; field cases begin with their number ("C05: ...").
 function(mm_test name)
-  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;OPTIMIZED" "TIMEOUT" "SOURCES;LINKS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -78,7 +79,10 @@ function(mm_test name)
   if(ARG_TORCH)
     target_link_libraries(${name} PRIVATE mm_torch)
     set_source_files_properties("${CMAKE_SOURCE_DIR}/tests/doctest_main.cpp" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-    mm_reuse_torch_pch(${name})
+    mm_reuse_torch_pch(${name} TESTS)
+  endif()
+  if(NOT ARG_OPTIMIZED)
+    target_compile_options(${name} PRIVATE -O0)
   endif()
   doctest_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "OMP_NUM_THREADS=1")
 endfunction()
