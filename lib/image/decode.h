@@ -38,9 +38,9 @@ struct Decoded {
   Header header;
   std::vector<std::string>
       notes;  ///< harmless oddities: "icc ignored", "trailing bytes: 200", "png: iCCP: ..."
-  /// What the decoder passed over. "stray_bytes": between a JPEG's segments, the picture is whole;
-  /// "damaged_part": restart intervals of a JPEG hold too many bytes, too few or bad codes, the
-  /// rest of the picture is right.
+  /// What the decoder passed over. "stray_bytes": between a JPEG's segments, pixels only where they
+  /// stand behind a scan; "damaged_part": restart intervals of a JPEG hold too many bytes, too few
+  /// or bad codes, the rest of the picture is right.
   std::vector<Failure> damage;
 };
 

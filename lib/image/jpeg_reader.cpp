@@ -24,35 +24,62 @@ struct Session {
   int64_t stray_bytes = 0;  // between segments
   // Of restart intervals: bytes left over, codes that no table has, intervals that end early.
   int64_t left_over = 0, bad_codes = 0, early_ends = 0;
+  bool damage_open = false;  // no restart marker has come in turn since
   bool odd_header = false;
   bool scans_exceeded = false;
   char message[JMSG_LENGTH_MAX] = {};
 };
 
-[[noreturn]] void fail(j_common_ptr codec) {
+// What is refused says this message, of the damage that came first.
+void keep_message(j_common_ptr codec) {
   auto* session = static_cast<Session*>(codec->client_data);
   session->error_code = codec->err->msg_code;
   codec->err->format_message(codec, session->message);
+}
+
+[[noreturn]] void fail(j_common_ptr codec) {
+  auto* session = static_cast<Session*>(codec->client_data);
+  if (!session->damage_open) keep_message(codec);
   std::longjmp(session->jump, 1);
 }
 
 bool is_restart(int marker) { return marker >= 0xD0 && marker <= 0xD7; }
+
+// Counts damage that the next restart marker may end.
+void open_damage(j_common_ptr codec, int64_t& count, int64_t amount) {
+  auto* session = static_cast<Session*>(codec->client_data);
+  if (!session->damage_open) keep_message(codec);
+  session->damage_open = true;
+  count += amount;
+}
+
+// Traces tell what the library met: a restart marker in its turn, or a scan's or the file's end.
+void on_trace(j_common_ptr codec) {
+  auto* session = static_cast<Session*>(codec->client_data);
+  const int code = codec->err->msg_code;
+  if (code == JTRC_RST) session->damage_open = false;
+  if (session->damage_open && (code == JTRC_SOS || code == JTRC_EOI)) fail(codec);
+}
 
 // Level -1 is a warning: the data is damaged and the library would go on with invented pixels. We
 // do not, with two exceptions that its users expect to load: bytes that it could skip between
 // segments, and damage that ends at the next restart marker. Data that ends early with the file or
 // the scan, and markers out of turn, stay errors.
 void on_message(j_common_ptr codec, int level) {
-  if (level >= 0) return;
+  if (level >= 0) return on_trace(codec);
   const int code = codec->err->msg_code;
   auto* session = static_cast<Session*>(codec->client_data);
   if (code == JWRN_EXTRANEOUS_DATA) {
-    const int bytes = codec->err->msg_parm.i[0], marker = codec->err->msg_parm.i[1];
-    (is_restart(marker) ? session->left_over : session->stray_bytes) += bytes;
+    const int bytes = codec->err->msg_parm.i[0];
+    if (is_restart(codec->err->msg_parm.i[1])) {
+      open_damage(codec, session->left_over, bytes);
+    } else {
+      session->stray_bytes += bytes;
+    }
   } else if (code == JWRN_HIT_MARKER && is_restart(session->codec.unread_marker)) {
-    ++session->early_ends;
+    open_damage(codec, session->early_ends, 1);
   } else if (code == JWRN_HUFF_BAD_CODE && session->codec.restart_interval > 0) {
-    ++session->bad_codes;
+    open_damage(codec, session->bad_codes, 1);
   } else if (code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR) {
     session->odd_header = true;
   } else {

@@ -83,6 +83,25 @@ std::vector<Corner> corners() {
          return file.erase(file.rfind("\xFF\xD9") - 12, 12);
        },
        "truncated", "", "JPEG"},
+      {"restart markers, no interval",
+       [] {
+         std::string file = fixture("field/restart.jpg");
+         return file.erase(file.find("\xFF\xDD"), 6);
+       },
+       "truncated", "", "JPEG: Corrupt JPEG data: premature end of data segment"},
+      {"a restart interval longer than the picture",
+       [] {
+         std::string file = fixture("field/restart.jpg");
+         file[file.find("\xFF\xDD") + 4] = '\x7F';
+         return file;
+       },
+       "truncated", "", "JPEG: Corrupt JPEG data: premature end of data segment"},
+      {"a restart marker too many",
+       [] {
+         std::string file = fixture("field/restart.jpg");
+         return insert(file, file.rfind("\xFF\xD9") - 12, "\xFF\xD7"sv);
+       },
+       "truncated", "", "JPEG: Corrupt JPEG data: premature end of data segment"},
       {"stray bytes between segments",
        [] { return insert(good_jpeg(), good_jpeg().find("\xFF\xDB"), "abc"); }, "", "exif_1.jpg",
        "JPEG: 3 stray bytes between segments"},
