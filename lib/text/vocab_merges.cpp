@@ -175,8 +175,13 @@ AddedList added_tokens(const Files& files) {
     const json token = role_of(files, role);
     if (!token.is_null()) list.add(token, {}, true, config);
   }
-  for (const json& token : files.special.of("additional_special_tokens"))
-    list.add(token, {}, true, config);
+  // Not one over the other, as with roles: the map's come behind.
+  for (const json* settings : {&files.special.config, &files.special.map}) {
+    if (settings == &files.special.map && decoder != files.special.config.end()) break;
+    const auto more = settings->find("additional_special_tokens");
+    if (more == settings->end() || !more->is_array()) continue;
+    for (const json& token : *more) list.add(token, {}, true, config);
+  }
   return list;
 }
 

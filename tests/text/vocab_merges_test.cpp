@@ -115,6 +115,20 @@ TEST_CASE("vocab.json and merges.txt: added tokens from every file that names so
   CHECK(again->encode_whole("a <mark> Cat!") == tokenizer->encode_whole("a <mark> Cat!"));
 }
 
+TEST_CASE("special tokens: additional ones of the map come behind those of the config") {
+  const TempDir dir;
+  const fs::path gpt2 = old_gpt2(dir);
+  write_file_atomic(gpt2 / "special_tokens_map.json",
+                    R"({"additional_special_tokens": ["<b>", "<a>"]})");
+  write_file_atomic(gpt2 / "tokenizer_config.json", R"({"additional_special_tokens": ["<a>"]})");
+  const auto old = load_tokenizer(gpt2, {.extra_marks = {}});
+  REQUIRE(old->piece_to_id("<a>"));
+  CHECK(old->piece_to_id("<b>") == *old->piece_to_id("<a>") + 1);
+  write_file_atomic(gpt2 / "tokenizer_config.json",
+                    R"({"additional_special_tokens": ["<a>"], "added_tokens_decoder": {}})");
+  CHECK(!load_tokenizer(gpt2, {.extra_marks = {}})->piece_to_id("<b>"));
+}
+
 TEST_CASE("special tokens: special_tokens_map.json stands over a config without added tokens") {
   const TempDir dir;
   const fs::path gpt2 = old_gpt2(dir);
