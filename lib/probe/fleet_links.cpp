@@ -25,11 +25,16 @@ std::vector<int> leads_of(const RankEnv& seat) {
   return leads;
 }
 
-// Returns which rails were left out.
-std::vector<Finding> check_pairs(const LinkCheckOptions& options, const RankEnv& seat,
-                                 const std::filesystem::path& links, RankStar& star) {
+// `notes` gets which rails were left out, and who lacks one that most have, also where measuring
+// fails.
+void check_pairs(const LinkCheckOptions& options, const RankEnv& seat,
+                 const std::filesystem::path& links, RankStar& star, std::vector<Finding>& notes) {
   const AgreedRails agreed =
       agree_on_rails(options.rails, static_cast<int>(seat.hosts.size()), seat.host, star);
+  notes = agreed.missing;
+  if (agreed.rails.empty()) throw CommError("no rail that all have: {}", agreed.left_out);
+  if (!agreed.left_out.empty())
+    notes.push_back(health::not_checked("pairs", "rails left out: " + agreed.left_out));
   TransportOptions transport = options.transport;
   transport.rails = agreed.rails;
   PairTransport pairs(transport, star);
@@ -46,10 +51,6 @@ std::vector<Finding> check_pairs(const LinkCheckOptions& options, const RankEnv&
   };
   const PairReport report = run_pairs(seat.hosts, names, options.judge, measure);
   if (star.rank() == 0) write_file_atomic(links / "pairs.json", pairs_json(report).dump(2) + "\n");
-  std::vector<Finding> findings = agreed.missing;
-  if (!agreed.left_out.empty())
-    findings.push_back(health::not_checked("pairs", "rails left out: " + agreed.left_out));
-  return findings;
 }
 
 // What all nodes can run; empty, with the reason in `why_not`, if there is nothing.
@@ -111,7 +112,7 @@ void run_link_checks(const LinkCheckOptions& options, const RankEnv& seat,
   std::vector<Finding> notes;
   if (options.pairs && seat.hosts.size() > 1) {
     try {
-      notes = check_pairs(options, seat, links, star);
+      check_pairs(options, seat, links, star, notes);
     } catch (const CommError& error) {
       notes.push_back(health::not_checked("pairs", error.what()));
     }

@@ -23,8 +23,7 @@ AgreedRails judge_rails(const std::vector<std::string>& offers,
                         const std::map<std::string, Interface>& own);
 
 /// Of what each rank was told to measure by (`settings`, each as NCCL_SOCKET_IFNAME; none: the way
-/// to rank 0), those that every rank was told and has, in rank 0's order. Collective. Throws
-/// CommError on all ranks, saying who lacks what, if there is none.
+/// to rank 0), those that every rank was told and has, in rank 0's order; maybe none. Collective.
 AgreedRails agree_on_rails(const std::vector<std::string>& settings, int nodes,
                            const std::string& host, RankStar& star);
 
