@@ -53,12 +53,12 @@ void drop_rows(const std::string& file) {
   const auto header = image::probe(as_bytes(file));
   auto reader = image::open_rows(as_bytes(file), *header, {});
   std::vector<uint8_t> rows(size_t{3} * kRows * header->stored.width);
-  std::vector<std::string> notes;
+  image::Decoded decoded;
   for (int32_t y = 0; y < header->stored.height; y += kRows) {
     if ((*reader)->read(rows.data(), std::min(kRows, header->stored.height - y)))
       throw DataError("a picture stopped decoding");
   }
-  if ((*reader)->finish(notes)) throw DataError("a picture stopped decoding");
+  if ((*reader)->finish(decoded)) throw DataError("a picture stopped decoding");
 }
 
 // Processor time of this thread: what one core must spend, whatever else the machine does.
