@@ -14,6 +14,24 @@ namespace {
 Ended mmtrain(const TempDir& dir, std::vector<std::string> arguments) {
   return Mmtrain(dir.path(), std::move(arguments)).wait();
 }
+/// Checks that docs/recipes.md has every key of the recipe's reference, its type and meaning; the
+/// default depends on the family. Returns how many there are.
+size_t keys_on_the_page(const TempDir& dir, const std::string& recipe) {
+  const std::string page = read_file(MM_TEST_DATA "/../docs/recipes.md");
+  write_file_atomic(dir / "keys.toml", recipe);
+  std::istringstream reference(
+      mmtrain(dir, {"check", (dir / "keys.toml").string(), "--reference"}).output);
+  size_t keys = 0;
+  for (std::string line; std::getline(reference, line);) {
+    if (!line.starts_with("| `")) continue;
+    ++keys;
+    const size_t type = line.find(" | ", line.find(" | ") + 3);
+    CHECK_MESSAGE(page.find(line.substr(0, type)) != std::string::npos, line);
+    CHECK_MESSAGE(page.find(line.substr(line.find(" | ", type + 3))) != std::string::npos, line);
+  }
+  return keys;
+}
+
 }  // namespace
 
 TEST_CASE("mmtrain --help names the verbs and the exit codes, each verb's help has examples") {
@@ -78,49 +96,23 @@ TEST_CASE(
   TempDir dir;
   const std::string stage =
       "[[stage]]\nname = \"a\"\ndata = \"d\"\nsteps = 1\nbatch_pixels = 1\npacks_per_step = 1\n";
-  const std::string page = read_file(MM_TEST_DATA "/../docs/recipes.md");
   for (const std::string family : {"pixart", "sd3", "dit", "vae"}) {
     std::string text = "[model]\nfamily = \"" + family + "\"\n";
     if (family == "sd3") text += "text_model = \".\"\ntext_model_2 = \".\"\n";
     text += stage + "lr = { " + (family == "vae" ? "vae" : "transformer") + " = 1 ";
     text += family == "pixart" ? ", text_encoder = 1 }\n" : "}\n";
-    write_file_atomic(dir / "keys.toml", text);
-    std::istringstream reference(
-        mmtrain(dir, {"check", (dir / "keys.toml").string(), "--reference"}).output);
-    size_t keys = 0;
-    for (std::string line; std::getline(reference, line);) {
-      if (!line.starts_with("| `")) continue;
-      ++keys;
-      // The default depends on the family.
-      const size_t type = line.find(" | ", line.find(" | ") + 3);
-      CHECK_MESSAGE(page.find(line.substr(0, type)) != std::string::npos, line);
-      CHECK_MESSAGE(page.find(line.substr(line.find(" | ", type + 3))) != std::string::npos, line);
-    }
-    CHECK(keys > 40);
+    CHECK(keys_on_the_page(dir, text) > 40);
   }
 }
 
 TEST_CASE("docs/recipes.md lists every key of vision-language families with type and meaning") {
   TempDir dir;
-  const std::string page = read_file(MM_TEST_DATA "/../docs/recipes.md");
   for (const std::string family : {"llava_next", "llava_onevision", "qwen2_5_vl"}) {
-    write_file_atomic(
-        dir / "keys.toml",
+    const std::string text =
         "[model]\nfamily = \"" + family +
-            "\"\n[[stage]]\nname = \"a\"\ndata = \"d\"\nsteps = 1\nsequence_length = 9\n"
-            "packs_per_step = 1\nlr = { vision = 1, projector = 1, language = 1 }\n");
-    std::istringstream reference(
-        mmtrain(dir, {"check", (dir / "keys.toml").string(), "--reference"}).output);
-    size_t keys = 0;
-    for (std::string line; std::getline(reference, line);) {
-      if (!line.starts_with("| `")) continue;
-      ++keys;
-      // The default depends on the family.
-      const size_t type = line.find(" | ", line.find(" | ") + 3);
-      CHECK_MESSAGE(page.find(line.substr(0, type)) != std::string::npos, line);
-      CHECK_MESSAGE(page.find(line.substr(line.find(" | ", type + 3))) != std::string::npos, line);
-    }
-    CHECK(keys > 60);
+        "\"\n[[stage]]\nname = \"a\"\ndata = \"d\"\nsteps = 1\nsequence_length = 9\n"
+        "packs_per_step = 1\nlr = { vision = 1, projector = 1, language = 1 }\n";
+    CHECK(keys_on_the_page(dir, text) > 60);
   }
 }
 
