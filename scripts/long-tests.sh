@@ -116,10 +116,6 @@ fetch_package tuxpaint-stamps-default 2022.06.04-1 6db6c1bfc870a47f1499d6203b083
 "$build/bin/stamps_jsonl" "$sets/tuxpaint-stamps-default" "$sets" | tee "$sets/stamps.log"
 grep -q '^785 found, 11 skipped' "$sets/stamps.log"
 pack_expecting stamps 785 "$sets/tuxpaint-stamps-default" "$sets/stamps.jsonl"
-fetch_package ruby-tanuki-emoji 0.6.0-2 00828824084225f7f70e3e6aa1147468bac84d58a8252281693a28589633d410 '*'
-"$build/bin/emoji_jsonl" "$sets/ruby-tanuki-emoji" "$sets/tanuki"
-cp "$sets/tanuki/names.txt" "$sets/tanuki/train.txt"
-pack_expecting tanuki 1639 "$sets/ruby-tanuki-emoji" "$sets/tanuki/train.jsonl"
 fetch_package wesnoth-1.16-data 1:1.16.9-1 1012b964bd412a6770685e3324ae3b61e176caff7846192d1ee63d55cd621e26 '*.cfg' '*.png'
 "$build/bin/wesnoth_jsonl" "$sets/wesnoth-1.16-data" "$sets"
 pack_expecting wesnoth 241 "$sets/wesnoth-1.16-data" "$sets/wesnoth.jsonl"
