@@ -8,7 +8,8 @@
 #endif
 
 /// One binary, three instruction sets, chosen when the program is loaded. Files that use it are
-/// compiled with -O3 -ffp-contract=off -fno-math-errno, so that all sets give the same bits.
+/// compiled with -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math, so that all sets give
+/// the same bits and bounds do not become branches.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #define MM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

@@ -10,8 +10,8 @@ namespace mm::kernels {
 //   delta_i = do_i o_i,  dz_ij = p_ij (do_i v_j - delta_i)
 //   dq_i = scale sum_j dz_ij k_j,  dk_j = scale sum_i dz_ij q_i,  dv_j = sum_i p_ij do_i
 // (Dao et al., "FlashAttention", 2022: one pass with a running maximum, scores are never stored.)
-// Compute-bound: 4 D FLOPs a pair and head forward, 10 D backward. The CPU twin is LibTorch's flash
-// kernel behind mm::model::packed_attention; it beats plain loops there.
+// Compute-bound: 4 D FLOPs a pair and head forward, 10 D backward. Beside LibTorch's flash kernel
+// for CPUs: tools/bench_attention.
 
 struct PackedAttentionShape {
   int64_t tokens = 0, heads = 0, kv_heads = 0, head_size = 0, samples = 0;
@@ -84,6 +84,22 @@ struct PackedAttentionBackward {
 };
 void packed_attention_backward_reference(const PackedAttentionShape& shape,
                                          const PackedAttentionBackward<double>& p);
+
+/// Parts of the work that stand alone: piece n is key head n / samples, with the query heads on it,
+/// in sample n % samples. Neither how pieces are shared out among threads nor what else lies in the
+/// row changes what a sample gets, to the bit.
+struct Pieces {
+  int64_t begin, end;
+};
+inline int64_t piece_count(const PackedAttentionShape& s) { return s.kv_heads * s.samples; }
+
+// CPU twins.
+template <typename T>
+void packed_attention_forward(const PackedAttentionShape&, const PackedAttentionForward<T>&,
+                              Pieces);
+template <typename T>
+void packed_attention_backward(const PackedAttentionShape&, const PackedAttentionBackward<T>&,
+                               Pieces);
 
 // CUDA twins, head_size <= 256; conventions as in rms_norm.h. cu_seqlens lies on the device.
 extern "C" int mm_packed_attention_forward_cuda_f32(const PackedAttentionShape&,

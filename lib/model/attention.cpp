@@ -7,6 +7,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/attention_product.h"
+#include "lib/model/fused_attention.h"
 #include "lib/model/rows.h"
 
 namespace mm::model {
@@ -129,6 +130,14 @@ at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::
                             const std::vector<int64_t>& cu_seqlens, int64_t window) {
   check_shapes(q, k, v, cu_seqlens);
   if (q.size(0) == 0) return q.reshape({0, q.size(1) * q.size(2)});
+  if (has_fused_attention(q))
+    return fused_attention(q, k, v, cu_seqlens, {.causal = true, .window = window});
+  return grouped_attention(q, k, v, cu_seqlens, window);
+}
+
+at::Tensor grouped_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                             const std::vector<int64_t>& cu_seqlens, int64_t window) {
+  check_shapes(q, k, v, cu_seqlens);
   const auto lengths = lengths_of(cu_seqlens);
   const auto groups = group_by_length(lengths, kMaxPaddingShare);
   if (already_packed(groups, lengths)) return attend_groups(q, k, v, groups, window);
@@ -158,6 +167,12 @@ at::Tensor packed_attention_reference(const at::Tensor& q, const at::Tensor& k, 
 at::Tensor full_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   const std::vector<int64_t> shape{q.size(0), q.size(1), q.size(2) * q.size(3)};
   if (q.size(0) == 0) return q.reshape(shape);
+  if (has_fused_attention(q)) {
+    std::vector<int64_t> borders;
+    for (int64_t picture = 0; picture <= q.size(0); ++picture)
+      borders.push_back(picture * q.size(1));
+    return fused_attention(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), borders).view(shape);
+  }
   const at::Tensor out = attention_product(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2));
   return out.transpose(1, 2).reshape(shape);
 }

@@ -12,12 +12,16 @@ namespace mm::model {
 // outputs.
 
 /// Causal attention inside each sample, none across samples (field case C19). q [T, H, D], k and v
-/// [T, G, D], cu_seqlens [samples + 1] from 0 to T. Returns [T, H * D]. Samples of similar length
-/// run together, padded on the right, which a causal mask makes harmless: at most kMaxPaddingShare
-/// of a group's rows are padding. With `window` > 0 a token sees that many tokens, itself among
-/// them. Differentiable.
+/// [T, G, D], cu_seqlens [samples + 1] from 0 to T. Returns [T, H * D]. With `window` > 0 a token
+/// sees that many tokens, itself among them. Differentiable.
 at::Tensor packed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const std::vector<int64_t>& cu_seqlens, int64_t window = 0);
+/// The same by LibTorch's attention, where the fused op does not take q
+/// (lib/model/fused_attention.h). Samples of similar length run together, padded on the right,
+/// which a causal mask makes harmless: at most kMaxPaddingShare of a group's rows are padding. T >
+/// 0.
+at::Tensor grouped_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                             const std::vector<int64_t>& cu_seqlens, int64_t window = 0);
 /// The same, one sample at a time: the reference.
 at::Tensor packed_attention_reference(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                       const std::vector<int64_t>& cu_seqlens, int64_t window = 0);

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "lib/model/attention.h"
 #include "lib/model/attention_product.h"
 #include "lib/model/norms.h"
 
@@ -20,6 +21,7 @@ at::Tensor masked_attention(const at::Tensor& q, const at::Tensor& k, const at::
     return masked_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), keep)
         .to(at::kHalf);
   }
+  if (!keep.defined() && q.sizes() == k.sizes()) return full_attention(q, k, v);
   AttentionRule rule;
   if (keep.defined()) rule.mask = keep.view({keep.size(0), 1, 1, keep.size(1)});
   const at::Tensor out =

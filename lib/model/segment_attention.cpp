@@ -7,6 +7,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/attention.h"
+#include "lib/model/fused_attention.h"
 #include "lib/model/rows.h"
 
 namespace mm::model {
@@ -61,6 +62,7 @@ at::Tensor segment_attention(const at::Tensor& q, const at::Tensor& k, const at:
                              const std::vector<int64_t>& borders) {
   check_shapes(q, k, v, borders);
   if (q.size(0) == 0) return q.reshape({0, q.size(1) * q.size(2)});
+  if (has_fused_attention(q)) return fused_attention(q, k, v, borders);
   std::vector<int64_t> lengths;
   for (size_t i = 1; i < borders.size(); ++i) lengths.push_back(borders[i] - borders[i - 1]);
   const auto groups = group_by_length(lengths, /*max_padding_share=*/0);

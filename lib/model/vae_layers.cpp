@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "lib/model/attention.h"
+#include "lib/model/attention_product.h"
 
 namespace mm::model {
 namespace {
@@ -31,11 +31,15 @@ at::Tensor apply(const ResNet& layer, const ParamView& params, const at::Tensor&
 at::Tensor apply(const PixelAttention& layer, const ParamView& params, const at::Tensor& x) {
   const int64_t pictures = x.size(0), channels = x.size(1), pixels = x.size(2) * x.size(3);
   const at::Tensor rows = apply(layer.norm, params, x).flatten(2).transpose(1, 2);
+  // fp16's in fp32: one head is hundreds of channels wide, and scores may pass fp16's range.
+  const at::ScalarType wide = x.scalar_type() == at::kHalf ? at::kFloat : x.scalar_type();
   const auto one_head = [&](const Linear& projection) {
-    return apply(projection, params, rows).view({pictures, pixels, 1, channels});
+    return apply(projection, params, rows).view({pictures, 1, pixels, channels}).to(wide);
   };
-  const at::Tensor mixed = apply(
-      layer.out, params, full_attention(one_head(layer.q), one_head(layer.k), one_head(layer.v)));
+  // One head of many rows: LibTorch's attention shares out the rows among threads.
+  const at::Tensor seen =
+      attention_product(one_head(layer.q), one_head(layer.k), one_head(layer.v)).squeeze(1);
+  const at::Tensor mixed = apply(layer.out, params, seen.to(x.scalar_type()));
   return x + mixed.transpose(1, 2).reshape(x.sizes());
 }
 

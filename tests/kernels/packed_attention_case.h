@@ -12,6 +12,16 @@ struct PackedAttentionTwin {
   std::function<void(const PackedAttentionShape&, const PackedAttentionBackward<T>&)> backward;
 };
 
+template <typename T>
+PackedAttentionTwin<T> cpu_packed_attention() {
+  return {[](const PackedAttentionShape& s, const PackedAttentionForward<T>& p) {
+            packed_attention_forward<T>(s, p, {0, piece_count(s)});
+          },
+          [](const PackedAttentionShape& s, const PackedAttentionBackward<T>& p) {
+            packed_attention_backward<T>(s, p, {0, piece_count(s)});
+          }};
+}
+
 /// Shape of samples with these borders.
 inline PackedAttentionShape attention_shape(const std::vector<int64_t>& cu_seqlens) {
   PackedAttentionShape s{.tokens = cu_seqlens.back(), .heads = 4, .kv_heads = 2, .head_size = 40};

@@ -39,7 +39,8 @@ TEST_CASE("packed_attention equals the definition: causal, grouped heads, no sam
   CHECK(relative(packed_attention(q, k, v, kBorders), by_definition(q, k, v, kBorders)) < 1e-13);
 }
 
-TEST_CASE("packed_attention in groups equals one sample at a time, forward and backward") {
+TEST_CASE(
+    "packed_attention, fused and in groups, equals one sample at a time, forward and backward") {
   const auto check = [](at::ScalarType dtype, double tolerance,
                         const std::vector<int64_t>& borders) {
     const int64_t rows = borders.back();
@@ -48,9 +49,16 @@ TEST_CASE("packed_attention in groups equals one sample at a time, forward and b
         [&](const auto& x) { return packed_attention_reference(x[0], x[1], x[2], borders); },
         {draw({rows, 4, 8}, dtype), draw({rows, 2, 8}, dtype, 2), draw({rows, 2, 8}, dtype, 3)},
         tolerance);
+    check_same(
+        [&](const auto& x) { return grouped_attention(x[0], x[1], x[2], borders); },
+        [&](const auto& x) { return packed_attention_reference(x[0], x[1], x[2], borders); },
+        {draw({rows, 4, 8}, dtype), draw({rows, 2, 8}, dtype, 2), draw({rows, 2, 8}, dtype, 3)},
+        tolerance);
   };
   check(at::kDouble, 1e-13, kBorders);
   check(at::kFloat, 1e-5, kBorders);
+  check(at::kHalf, 5e-3, kBorders);
+  check(at::kBFloat16, 3e-2, kBorders);
   check(at::kDouble, 1e-13, {0, 5, 10, 15});
   check(at::kDouble, 1e-13, {0, 7});
 }
@@ -66,6 +74,8 @@ TEST_CASE("packed_attention with a window equals the definition; a window wider 
       [&](const auto& x) { return packed_attention(x[0], x[1], x[2], kBorders, 3); },
       [&](const auto& x) { return packed_attention_reference(x[0], x[1], x[2], kBorders, 3); },
       {q, k, v}, 1e-13);
+  CHECK(relative(grouped_attention(q, k, v, kBorders, 3),
+                 packed_attention_reference(q, k, v, kBorders, 3)) < 1e-13);
 }
 
 TEST_CASE("packed_attention of no tokens gives no rows") {
