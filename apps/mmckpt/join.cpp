@@ -58,6 +58,14 @@ void add_join(CLI::App& app, Action& action) {
   verb->add_option("--feature-layer", options->join.feature_layer,
                    "the tower's layer that is read; 0: embeddings, negative: from the end")
       ->capture_default_str();
+  verb->add_option("--family", options->join.family,
+                   "llava: one square a picture; llava_next: tiles in LLaVA 1.6's grids too")
+      ->check(CLI::IsMember({"llava", "llava_next"}))
+      ->capture_default_str();
+  verb->add_option("--projector", options->join.projector,
+                   "layers that mmtrain run draws: two with GELU between them, or one")
+      ->check(CLI::IsMember({"mlp2x_gelu", "linear"}))
+      ->capture_default_str();
   verb->add_option("--image-token", options->join.image_token,
                    "id of the picture's mark: what mmshard pack gives it (the id behind the "
                    "tokenizer's last), where tables have rows to spare; default: a new row behind "

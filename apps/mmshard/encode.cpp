@@ -12,6 +12,7 @@ struct Options {
   std::string dataset, out, vae, latents = "mean_std", dtype = "fp32";
   std::vector<std::string> text_encoders;
   int64_t text_padding = -1;
+  double bad_percent = 0.1;
   int threads = 0;
   bool json = false;
 };
@@ -24,6 +25,7 @@ mm::Json to_json(const Options& o) {
           {"text_padding", o.text_padding},
           {"mean_only", o.latents == "mean"},
           {"dtype", o.dtype},
+          {"bad_percent", o.bad_percent},
           {"threads", o.threads},
           {"json", o.json}};
 }
@@ -51,6 +53,11 @@ void add_encode(CLI::App& app, Body& body) {
       ->capture_default_str();
   verb->add_option("--dtype", options->dtype, "of what is stored; encoders run in fp32")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+      ->capture_default_str();
+  verb->add_option("--bad-limit", options->bad_percent,
+                   "percent of the samples that may be unreadable: they are named, recorded as "
+                   "absent and trained with weight 0")
+      ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--threads", options->threads, "0: all cores")->capture_default_str();
   verb->add_flag("--json", options->json, "one object on stdout");

@@ -12,7 +12,7 @@ struct Options {
   int64_t limit = 0, rows = 30;
   int64_t max_new_tokens = 32, steps = 25;
   double guidance = 3;
-  bool json = false;
+  bool guide_three = false, json = false;
 };
 
 void add_task_options(CLI::App& verb, Options& options) {
@@ -35,11 +35,12 @@ void add_task_options(CLI::App& verb, Options& options) {
 
 void add_drawing_options(CLI::App& verb, Options& options) {
   verb.add_option("--judge", options.judge,
-                  "of a diffusion run: a run of a LLaVA that is asked what the drawn pictures "
-                  "show; --data is then the held-out set of that run");
+                  "of a diffusion run: a run or Hugging Face directory of a LLaVA that is asked "
+                  "what the drawn pictures show; --data is then the held-out set of that run");
   verb.add_option("--guidance", options.guidance, "of a diffusion run: as in mmtrain sample")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  verb.add_flag("--guide-three", options.guide_three, "of a diffusion run: as in mmtrain sample");
   verb.add_option("--steps", options.steps, "of a diffusion run: model evaluations a picture")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
@@ -60,7 +61,8 @@ Json to_json(const Options& options) {
             {"answers", options.answers}, {"references", options.references},
             {"objects", options.objects}, {"limit", options.limit},
             {"rows", options.rows},       {"max_new_tokens", options.max_new_tokens},
-            {"encoded", options.encoded}, {"json", options.json}};
+            {"encoded", options.encoded}, {"guide_three", options.guide_three},
+            {"json", options.json}};
   put_encoders(options.encoders, json);
   return json;
 }
@@ -69,18 +71,23 @@ Json to_json(const Options& options) {
 
 void add_eval(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("eval",
-                                      "Scores a run on a packed data set: names of pictures beside "
-                                      "two baselines, perplexity, captions, answers; of a "
-                                      "diffusion run the loss at fixed times, or by a judge; of an "
-                                      "autoencoder its reconstructions.");
+                                      "Scores a run or a published LLaVA on a packed data set: "
+                                      "names of pictures beside two baselines, perplexity, "
+                                      "captions, answers; of a diffusion run the loss at fixed "
+                                      "times, or by a judge; of an autoencoder its "
+                                      "reconstructions.");
   auto options = std::make_shared<Options>();
-  verb->add_option("--from", options->from, "run directory; its newest whole checkpoint is used")
-      ->required();
   verb->add_option(
-          "--data", options->data,
-          "packed data set of pictures with names that were not trained on; of a diffusion "
-          "run without --judge: a bucketed set with its classes or its tokenizer; of an "
-          "autoencoder: any bucketed set")
+          "--from", options->from,
+          "run directory, whose newest whole checkpoint is used, or Hugging Face directory "
+          "of LLaVA, LLaVA-NeXT, OneVision or Qwen2.5-VL, with --data packed with its "
+          "tokenizer")
+      ->required();
+  verb->add_option("--data", options->data,
+                   "packed data set of pictures with names that were not trained on, or of "
+                   "conversations, each round of which is a question; of a diffusion "
+                   "run without --judge: a bucketed set with its classes or its tokenizer; of an "
+                   "autoencoder: any bucketed set")
       ->required();
   add_task_options(*verb, *options);
   add_drawing_options(*verb, *options);
@@ -92,7 +99,9 @@ void add_eval(CLI::App& app, Action& action) {
                    "tokens generated at most for an answer")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  verb->add_flag("--json", options->json, "print the result as JSON (also in RUN/eval.json)");
+  verb->add_flag(
+      "--json", options->json,
+      "print the result as JSON (also in RUN/eval.json, beside what earlier calls found)");
   verb->footer(
       "Examples:\n"
       "  mmtrain eval --from runs/quickstart --data runs/quickstart-data/noto/heldout\n"

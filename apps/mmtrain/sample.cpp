@@ -88,8 +88,10 @@ void add_sample(CLI::App& app, Action& action) {
                    "classes by name or number, of class-conditional models");
   verb->add_option("--grid", options->grid,
                    "columns x rows, such as 4x4; default: one row of all prompts or labels");
-  verb->add_option("--size", options->size,
-                   "width x height of a picture, pixels; default: the square it was trained for");
+  verb->add_option(
+      "--size", options->size,
+      "width x height of a picture, pixels; default: the bucket it was trained on that is "
+      "nearest to a square");
   verb->add_option("--out", options->out, "PNG file (default: sample.png in the run)");
   add_sampling_options(*verb, *options);
   add_encoder_options(*verb, options->encoders);

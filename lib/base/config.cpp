@@ -79,6 +79,8 @@ void ConfigDocument::apply_override(std::string_view assignment) {
 
 void ConfigDocument::let_paths_be_absent() { state_->paths_may_be_absent = true; }
 
+void ConfigDocument::let_unused_keys_stand() { state_->unused_keys_may_stand = true; }
+
 ConfigTable ConfigDocument::root() {
   state_->reading = true;
   state_->top.table = &state_->document;

@@ -38,8 +38,13 @@ class ConfigDocument {
   /// made. Relative paths in it are relative to the current directory. Only before root().
   void apply_override(std::string_view assignment);
 
-  /// From now on a path that must exist may be absent: to check a recipe before its files are there.
+  /// From now on a path that must exist may be absent: to check a recipe before its files are
+  /// there.
   void let_paths_be_absent();
+
+  /// From now on ConfigTable::refuse_unused passes: for recipes of runs that were made before it
+  /// refused a key.
+  void let_unused_keys_stand();
 
   ConfigTable root();
 

@@ -43,6 +43,7 @@ struct ConfigState {
   ConfigNode top;
   bool reading = false;
   bool paths_may_be_absent = false;
+  bool unused_keys_may_stand = false;
 };
 
 std::string join_path(const std::string& table, std::string_view key);

@@ -137,4 +137,17 @@ void ConfigTable::fail(std::string_view key, std::string_view message) const {
   throw UsageError("{}: {}: {}", where(key), escape_text(join_path(node_->path, key)), message);
 }
 
+void ConfigTable::refuse_unused(std::initializer_list<std::string_view> keys,
+                                std::string_view message) const {
+  if (state_->unused_keys_may_stand) return;
+  for (const std::string_view key : keys) {
+    const auto entry =
+        std::find_if(node_->entries.begin(), node_->entries.end(),
+                     [&](const detail::ConfigEntry& read) { return read.key == key; });
+    MM_CHECK(entry != node_->entries.end(), "{} has not been read", join_path(node_->path, key));
+    if (has(key) && entry->value != entry->fallback)
+      fail(key, fmt::format("has no effect {}", message));
+  }
+}
+
 }  // namespace mm

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +70,10 @@ class ConfigTable {
   std::string where(std::string_view key) const;
   /// Throws UsageError "where: path.key: message", for what only the caller can judge.
   [[noreturn]] void fail(std::string_view key, std::string_view message) const;
+  /// For keys, all read, that another key leaves without effect: fails for the first one that the
+  /// recipe gives another value than its default, with "has no effect" before `message`. Passes in
+  /// a document that lets such keys stand.
+  void refuse_unused(std::initializer_list<std::string_view> keys, std::string_view message) const;
 
  private:
   friend class ConfigDocument;

@@ -119,6 +119,20 @@ void write_caption_encoder(const WeightSource& source, const fs::path& out, Conv
       "row for no caption, text_encoder.null_caption, is with the transformer alone");
 }
 
+/// Where diffusers, which knows no keys of ours, makes something else of the model.
+void note_time_divisor(const Json& config, Conversion& result) {
+  const auto divisor = config.find("time_embedding_divisor");
+  const std::string name = diffusers_class(config);
+  if (name.empty() || divisor == config.end() || !divisor->is_number_integer()) return;
+  const int usual = name == "DiTTransformer2DModel" ? 127 : 128;
+  if (*divisor == usual) return;
+  result.notes.push_back(fmt::format(
+      "diffusers does not read config.json's time_embedding_divisor = {}: its {} divides by {} and "
+      "gives slightly other outputs; a model for diffusers is trained with "
+      "model.transformer.time_divisor = {}",
+      divisor->get<int64_t>(), name, usual, usual));
+}
+
 /// The source as it will be written: adapters, filler rows, type. Returns the adapter's
 /// configuration for kPeft.
 Json prepare(WeightSource& source, const std::string& origin, const ConvertOptions& options) {
@@ -164,7 +178,10 @@ Conversion convert(const Target& in, const fs::path& out, const ConvertOptions& 
                        : write_hugging_face(source, directory.path(), options.max_shard_bytes);
     copy_side_files(source, directory.path());
   }
-  if (options.to == To::kHuggingFace) write_caption_encoder(source, directory.path(), result);
+  if (options.to == To::kHuggingFace) {
+    write_caption_encoder(source, directory.path(), result);
+    note_time_divisor(source.config, result);
+  }
   directory.commit();
   return result;
 }

@@ -84,6 +84,24 @@ std::optional<uint64_t> stated_total(const Json& index) {
 
 }  // namespace
 
+std::string pickled_weights_advice(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::set<std::string> names;
+  for (std::filesystem::directory_iterator item(directory, error), end; !error && item != end;
+       item.increment(error)) {
+    const std::string kind = item->path().extension().string(),
+                      name = item->path().filename().string();
+    const bool weights = name.starts_with("pytorch_model") || name.starts_with("model") ||
+                         name.starts_with("diffusion_pytorch_model") ||
+                         name.starts_with("adapter_model") || name.starts_with("consolidated");
+    if (weights && (kind == ".bin" || kind == ".pt" || kind == ".pth" || kind == ".ckpt"))
+      names.insert(name);
+  }
+  if (names.empty()) return "";
+  return fmt::format("; {} is not read, save the model as safetensors",
+                     printable_name(*names.begin()));
+}
+
 bool HfWeights::looks_like(const std::filesystem::path& directory) {
   for (const std::string_view base : kBases) {
     if (std::filesystem::exists(directory / single_name(base)) ||
@@ -111,8 +129,10 @@ HfWeights HfWeights::open(const std::filesystem::path& directory) {
     weights.note_dtype();
     return weights;
   }
-  throw DataError("{}: no {} and no {} in the directory", directory.string(),
-                  single_name(kBases[0]).string(), index_name(kBases[0]).string());
+  throw DataError(
+      "{}: no safetensors weights in the directory, expected model.safetensors (diffusers: "
+      "diffusion_pytorch_model.safetensors, PEFT: adapter_model.safetensors) or its index{}",
+      directory.string(), pickled_weights_advice(directory));
 }
 
 void HfWeights::open_single(const std::filesystem::path& path) { add_file(path); }

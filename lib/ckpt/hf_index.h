@@ -19,6 +19,10 @@ struct HfTensor {
   std::vector<std::byte> read() const { return file->read(*entry); }
 };
 
+/// What to do about weights in PyTorch's own files (.bin, .pt, .pth, .ckpt), where a directory has
+/// some: the end of a message, beginning with "; ". Empty where it has none, or is none.
+std::string pickled_weights_advice(const std::filesystem::path& directory);
+
 /// The weights of a Hugging Face directory as one map from name to tensor: `model.safetensors`, or
 /// the files that `model.safetensors.index.json` names, or the same with diffusers'
 /// `diffusion_pytorch_model` or PEFT's `adapter_model`. Headers only are read. Names in the index

@@ -25,6 +25,9 @@ std::string projector_name(std::string_view rest) {
     if (take_prefix(rest, original))
       return "multi_modal_projector." + std::string(published) + std::string(rest);
   }
+  // The original repository's projector of one layer is that layer itself.
+  if (rest == "weight" || rest == "bias")
+    return "multi_modal_projector.linear." + std::string(rest);
   return "multi_modal_projector." + std::string(rest);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "lib/base/error.h"
 #include "lib/ckpt/hf_index.h"
@@ -188,21 +189,43 @@ bool is_tied(const Json& config) {
   return flag != config.end() && flag->is_boolean() && flag->get<bool>();
 }
 
+/// The usual form with one tile a picture.
 Json llava_config(const Tower& tower, Json text, uint64_t image_token, uint64_t rows,
-                  int64_t feature_layer) {
+                  const JoinOptions& options) {
   const bool tied = is_tied(text);
   drop_dtype(text);
   text["vocab_size"] = std::max(rows, image_token + 1);
-  return {{"architectures", {"LlavaForConditionalGeneration"}},
-          {"image_token_index", image_token},
-          {"model_type", "llava"},
-          {"multimodal_projector_bias", true},
-          {"projector_hidden_act", "gelu"},
-          {"text_config", std::move(text)},
-          {"tie_word_embeddings", tied},
-          {"vision_config", tower.config},
-          {"vision_feature_layer", feature_layer},
-          {"vision_feature_select_strategy", tower.clip ? "default" : "full"}};
+  Json config{{"architectures", {"LlavaForConditionalGeneration"}},
+              {"image_token_index", image_token},
+              {"model_type", "llava"},
+              {"multimodal_projector_bias", true},
+              {"projector_hidden_act", "gelu"},
+              {"text_config", std::move(text)},
+              {"tie_word_embeddings", tied},
+              {"vision_config", tower.config},
+              {"vision_feature_layer", options.feature_layer},
+              {"vision_feature_select_strategy", tower.clip ? "default" : "full"}};
+  if (options.projector == "linear") config["projector_kind"] = options.projector;
+  return config;
+}
+
+/// Rows and columns of tiles that LLaVA 1.6 has.
+constexpr std::array<std::pair<int64_t, int64_t>, 5> kGrids = {
+    {{1, 2}, {2, 1}, {2, 2}, {3, 1}, {1, 3}}};
+
+void add_tiles(const Tower& tower, const std::string& where, Json& config) {
+  const int64_t side = size_at(tower.config, "image_size", 224, where);
+  config["architectures"] = {"LlavaNextForConditionalGeneration"};
+  config["model_type"] = "llava_next";
+  Json& points = config["image_grid_pinpoints"] = Json::array();
+  for (const auto& [rows, columns] : kGrids) points.push_back({rows * side, columns * side});
+}
+
+void check_words(const JoinOptions& options) {
+  if (options.family != "llava" && options.family != "llava_next")
+    throw UsageError("--family {}: expected llava or llava_next", options.family);
+  if (options.projector != "mlp2x_gelu" && options.projector != "linear")
+    throw UsageError("--projector {}: expected mlp2x_gelu or linear", options.projector);
 }
 
 /// Settings of the language directory, how pictures are prepared from the vision one.
@@ -242,9 +265,11 @@ void add_tower(WeightSource& joined, const Tower& tower, const std::string& visi
 
 Join join(const fs::path& vision, const fs::path& language, const fs::path& out,
           const JoinOptions& options) {
+  check_words(options);
   NewDirectory directory(out);
   const Tower tower = open_tower(vision);
-  check_feature_layer(tower, options.feature_layer, (vision / "config.json").string());
+  const std::string where = (vision / "config.json").string();
+  check_feature_layer(tower, options.feature_layer, where);
   WeightSource joined = open_directory(language);
   const uint64_t rows = settle_language(joined, language.string());
   const auto table = std::ranges::find(joined.tensors, kTable, &TensorSource::name);
@@ -253,7 +278,8 @@ Join join(const fs::path& vision, const fs::path& language, const fs::path& out,
                     language.string());
   const DType dtype = options.dtype.value_or(table->dtype);
   const uint64_t token = settle_image_token(joined, rows, options, language.string());
-  joined.config = llava_config(tower, joined.config, token, rows, options.feature_layer);
+  joined.config = llava_config(tower, joined.config, token, rows, options);
+  if (options.family == "llava_next") add_tiles(tower, where, joined.config);
   joined.config["torch_dtype"] = torch_dtype_name(dtype);
   add_tower(joined, tower, vision.string());
   choose_side_files(joined, tower, vision.string());

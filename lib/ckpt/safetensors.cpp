@@ -1,8 +1,10 @@
 #include "lib/ckpt/safetensors.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include "lib/base/error.h"
 #include "lib/ckpt/json_scanner.h"
@@ -12,6 +14,18 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
+/// Files that torch.save wrote: a zip, or in older releases a bare pickle.
+bool is_pickled(std::span<const std::byte, 8> start) {
+  constexpr std::array<std::byte, 4> kZip{std::byte{'P'}, std::byte{'K'}, std::byte{3},
+                                          std::byte{4}};
+  const bool pickle = start[0] == std::byte{0x80} && start[1] >= std::byte{2} &&
+                      start[1] <= std::byte{5} && start[7] != std::byte{0};
+  // Of a header's length the upper half is 0, of a zip's version and flags not all.
+  const bool long_header =
+      std::all_of(start.begin() + 4, start.end(), [](std::byte b) { return b == std::byte{0}; });
+  return pickle || (!long_header && std::equal(kZip.begin(), kZip.end(), start.begin()));
+}
+
 uint64_t read_header_length(const File& file, uint64_t file_bytes) {
   if (file_bytes < 8) {
     throw DataError(
@@ -20,6 +34,11 @@ uint64_t read_header_length(const File& file, uint64_t file_bytes) {
   }
   std::array<std::byte, 8> raw;
   file.read_at(0, raw);
+  if (is_pickled(raw))
+    throw DataError(
+        "{}: a file of torch.save, which is not read: loading it could run code; save the model as "
+        "safetensors",
+        file.path().string());
   uint64_t length = 0;
   std::memcpy(&length, raw.data(), raw.size());
   if (length > kMaxHeaderBytes) {

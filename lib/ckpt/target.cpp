@@ -37,8 +37,8 @@ Target resolve_target(const std::filesystem::path& path) {
   if (!list_checkpoints(path / "ckpt").empty()) return {TargetKind::kRun, path / "ckpt"};
   throw DataError(
       "{}: holds no checkpoint: a safetensors file, a directory with model.safetensors or its "
-      "index, step-NNNNNNNN, RUN/ckpt or RUN expected",
-      path.string());
+      "index, step-NNNNNNNN, RUN/ckpt or RUN expected{}",
+      path.string(), pickled_weights_advice(path));
 }
 
 }  // namespace mm::ckpt

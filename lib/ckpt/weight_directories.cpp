@@ -4,6 +4,7 @@
 #include "lib/base/file.h"
 #include "lib/ckpt/diffusers_names.h"
 #include "lib/ckpt/dit_embedders.h"
+#include "lib/ckpt/flat_llava.h"
 #include "lib/ckpt/hf_names.h"
 #include "lib/ckpt/original_names.h"
 #include "lib/ckpt/text_encoder_names.h"
@@ -19,6 +20,7 @@ constexpr uint64_t kMaxConfigBytes = 16 << 20;
 Json read_config(const fs::path& path) {
   Json config = parse_json(read_file(path, kMaxConfigBytes), path.string(), {.max_depth = 32});
   if (!config.is_object()) throw DataError("{}: expected a JSON object", path.string());
+  refuse_flat_llava(config, path.string());
   return config;
 }
 

@@ -22,14 +22,24 @@ namespace {
 
 constexpr std::string_view kOptimizer = "optimizer.", kAverage = "ema.";
 
-/// What mmtrain's resume contract says of adapters, vocabulary and training.
-void read_contract(WeightSource& source, const Json& state) {
-  const Json contract = state.value("contract", Json::object());
+/// mmtrain's resume contract.
+Json contract_of(const Json& state, const fs::path& origin) {
+  Json contract = state.value("contract", Json::object());
+  if (!contract.is_object())
+    throw DataError("{}: the \"contract\" of its state is no object", origin.string());
+  return contract;
+}
+
+/// What the contract says of adapters, vocabulary and training.
+void read_contract(WeightSource& source, const Json& contract, const fs::path& origin) {
   if (const auto lora = contract.find("lora"); lora != contract.end()) {
-    const Json rank = lora->value("rank", Json()), alpha = lora->value("alpha", Json());
+    const auto value = [&](const char* key) {
+      return lora->contains(key) ? lora->at(key) : Json();
+    };
+    const Json rank = value("rank"), alpha = value("alpha"), dropout = value("dropout");
     if (!rank.is_number_integer() || rank < 1 || !alpha.is_number())
-      throw DataError("the checkpoint's contract has adapters without a rank or alpha");
-    const Json dropout = lora->value("dropout", Json(0.0));
+      throw DataError("{}: the contract of its state has adapters without a rank or alpha",
+                      origin.string());
     source.low_rank = LowRank{rank.get<int64_t>(), alpha.get<double>(),
                               dropout.is_number() ? dropout.get<double>() : 0};
   }
@@ -46,13 +56,15 @@ void read_contract(WeightSource& source, const Json& state) {
 
 /// Rows that stand for ids, where the recipe filled the tables up: of the data set's tokenizer, or
 /// as many as the recipe added.
-uint64_t real_vocab_of(const Json& state, const fs::path& run) {
-  const Json contract = state.value("contract", Json::object());
+uint64_t real_vocab_of(const Json& contract, const fs::path& run) {
   const Json rows = contract.value("model.vocab", Json());
   const fs::path data = run / "data.json";
   if (!rows.is_array() || rows.size() != 2 || rows[1] == 1 || !fs::is_regular_file(data)) return 0;
-  const Json tokenizer = read_json_file(data).value("tokenizer", Json::object());
-  const Json ids = tokenizer.value("vocab_size", Json());
+  const Json manifest = read_json_file(data);
+  const bool named = manifest.contains("tokenizer") && manifest.at("tokenizer").is_object();
+  if (!named)
+    throw DataError("{}: expected a data set's manifest with a \"tokenizer\"", data.string());
+  const Json ids = manifest.at("tokenizer").value("vocab_size", Json());
   if (!ids.is_number_unsigned() || !rows[0].is_number_unsigned()) return 0;
   return std::max(ids.get<uint64_t>(), rows[0].get<uint64_t>());
 }
@@ -79,9 +91,10 @@ WeightSource from_checkpoint(const fs::path& directory, const Manifest& manifest
         directory.string());
   const auto reader = std::make_shared<PieceReader>(directory, manifest);
   WeightSource source{.config = *config, .open_files = {reader}};
-  read_contract(source, manifest.state);
+  const Json contract = contract_of(manifest.state, directory);
+  read_contract(source, contract, directory);
   const fs::path run = directory.parent_path().parent_path();
-  source.real_vocab = real_vocab_of(manifest.state, run);
+  source.real_vocab = real_vocab_of(contract, run);
   for (const char* name : {"tokenizer.model", "tokenizer.json"})
     if (fs::is_regular_file(run / name)) source.side_files.push_back(run / name);
   if (fs::is_directory(run / "hf")) {

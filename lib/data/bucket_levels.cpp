@@ -31,13 +31,16 @@ class LevelMaker {
     return near ? static_cast<uint32_t>(batch) : 0;
   }
 
-  /// Pixels a level may have: those of the full batches, and of batches up to a tenth smaller.
+  /// Pixels a level may have: those of the full batches, and of batches up to a tenth smaller; of
+  /// very large batches not each, but kMostCandidates a bucket.
   std::vector<int64_t> candidates() const {
     const bool search = open_.size() <= kMostSearched;
     std::vector<int64_t> all;
     for (const uint32_t b : open_) {
-      const uint32_t full = batch_[b], least = search ? full - full / 10 : full;
-      for (uint32_t batch = full; batch >= least; --batch) all.push_back(batch * pixels(b));
+      const int64_t full = batch_[b], fewer = search ? full / 10 : 0;
+      const int64_t stride = fewer / kMostCandidates + 1;
+      for (int64_t less = 0; less <= fewer; less += stride)
+        all.push_back((full - less) * pixels(b));
     }
     std::ranges::sort(all, std::greater<>());
     if (!search) all.resize(1);

@@ -22,9 +22,13 @@ inline constexpr double kKin = 1.5;
 
 /// Cuts a kin into levels, one after the other that which most pixels can belong to, smallest
 /// first. `batch` [buckets] has the pictures of full batches, and on return those that agree: up to
-/// a tenth fewer (in kins of up to kMostSearched buckets). O(buckets^3 * batch / 10) at worst.
+/// a tenth fewer (in kins of up to kMostSearched buckets). O(buckets^3 * min(batch / 10,
+/// kMostCandidates)) at worst.
 std::vector<BucketLevel> bucket_levels(std::span<const BucketCount> buckets,
                                        std::span<const uint32_t> kin, std::vector<uint32_t>& batch);
 inline constexpr size_t kMostSearched = 128;
+/// Batch sizes of a bucket that are tried for a level: each, of batches of up to ten times as many
+/// pictures.
+inline constexpr int64_t kMostCandidates = 1024;
 
 }  // namespace mm::data

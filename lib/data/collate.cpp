@@ -127,7 +127,8 @@ Sample put_stand_in(const SampleSize& size, const PictureLayout& layout, size_t 
 }
 
 /// A picture that could not be read counts nothing, nor do the fillers behind the others.
-void add_weights(const Pack& pack, const std::vector<BadRead>& bad, MicroBatch& batch) {
+void add_weights(const Pack& pack, const std::vector<BadRead>& bad, bool pixels,
+                 MicroBatch& batch) {
   const auto fillers = static_cast<size_t>(pack.fillers);
   const size_t real = pack.samples.size();
   batch.target_count = static_cast<int64_t>(real - bad.size());
@@ -136,7 +137,7 @@ void add_weights(const Pack& pack, const std::vector<BadRead>& bad, MicroBatch& 
   batch.grids.insert(batch.grids.end(), fillers, blank);
   batch.cu_seqlens.insert(batch.cu_seqlens.end(), fillers, batch.cu_seqlens.back());
   batch.sample_ids.insert(batch.sample_ids.end(), fillers, kFillerId);
-  batch.pixels.insert(batch.pixels.end(), fillers * blank.pixel_bytes(), uint8_t{0});
+  if (pixels) batch.pixels.insert(batch.pixels.end(), fillers * blank.pixel_bytes(), uint8_t{0});
   if (fillers == 0 && bad.empty()) return;
   batch.weights.assign(real, 1.0F);
   batch.weights.insert(batch.weights.end(), fillers, 0.0F);
@@ -165,7 +166,8 @@ Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, 
   const auto& [augmentation, epoch, memory] = options;
   Assembled result{empty_micro_batch(layout, memory), {}};
   MicroBatch& batch = result.batch;
-  batch.pixels.reserve(planned_bytes(pack, layout));
+  const bool pixels = store.gives_pixels();
+  if (pixels) batch.pixels.reserve(planned_bytes(pack, layout));
   std::vector<Result<Sample>> samples = store.read_pack(pack.samples, batch.pixels);
   size_t pixel = 0;  // where this sample's begin
   for (size_t i = 0; i < samples.size(); ++i) {
@@ -173,19 +175,21 @@ Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, 
     if (!samples[i]) {
       const Failure& failure = samples[i].failure();
       result.bad.push_back({id, std::string(store.key(id)), failure.kind, failure.message});
-      samples[i] = put_stand_in(sizes[id], layout, pixel, batch.pixels);
+      samples[i] = pixels ? put_stand_in(sizes[id], layout, pixel, batch.pixels)
+                          : stand_in(sizes[id], layout);
     }
     const Sample& sample = *samples[i];
-    const size_t bytes = pixel_bytes(sample, layout), first = batch.tokens.size();
-    if (augmentation.enabled())
+    const size_t bytes = pixels ? pixel_bytes(sample, layout) : 0, first = batch.tokens.size();
+    if (augmentation.enabled() && pixels)
       augment_pictures(augmentation, epoch, id, layout_of(sample, layout),
                        std::span(batch.pixels).subspan(pixel, bytes));
     append_text(sample, id, layout, batch);
     drop_tokens(augmentation, epoch, id, sample.text, std::span(batch.tokens).subspan(first));
     pixel += bytes;
   }
-  if (layout.bucketed) add_weights(pack, result.bad, batch);
-  pixel += static_cast<size_t>(pack.fillers) * 3 * static_cast<size_t>(pack.bucket.pixels());
+  if (layout.bucketed) add_weights(pack, result.bad, pixels, batch);
+  if (pixels)
+    pixel += static_cast<size_t>(pack.fillers) * 3 * static_cast<size_t>(pack.bucket.pixels());
   set_tile_size(batch);
   const auto tokens = static_cast<int64_t>(batch.tokens.size());
   MM_CHECK(tokens == pack.tokens && batch.images == pack.pictures() && pixel == batch.pixels.size(),

@@ -45,7 +45,8 @@ struct AssembleOptions {
   PixelAllocator<uint8_t> pixel_memory;
 };
 
-/// Reads and collates one pack, in the pack's order; the store puts pixels straight into the batch.
+/// Reads and collates one pack, in the pack's order; the store puts pixels straight into the batch,
+/// or leaves them out (SampleStore::gives_pixels).
 /// `sizes` are the planned ones. Thread-safe. Throws IoError.
 Assembled assemble(const SampleStore& store, std::span<const SampleSize> sizes, const Pack& pack,
                    const AssembleOptions& options = {});

@@ -39,6 +39,8 @@ class Dataset final : public SampleStore {
   Result<Sample> read(uint64_t row) const override;
   std::vector<Result<Sample>> read_pack(std::span<const uint32_t> rows,
                                         PixelVector& pixels) const override;
+  /// Reads the front of each record, from the shards themselves, not from copies on this node.
+  std::vector<Result<Sample>> read_texts(std::span<const uint32_t> rows) const override;
   uint32_t file_of(uint64_t row) const override { return index_.place(row).shard; }
   void expect(uint64_t first_step,
               const std::vector<std::vector<uint32_t>>& files_of_steps) const override;
@@ -71,6 +73,10 @@ class Dataset final : public SampleStore {
   struct Target;
   Result<Sample> sample_of(uint64_t row, const Viewed& viewed, const Target& to) const;
   Sample decode(uint64_t row, std::string_view payload, const Target& to, RecordSum* sum) const;
+  struct Parsed;
+  Parsed parse(uint64_t row, std::string_view payload, TextUnpacker& unpacker) const;
+  Result<Sample> text_of(uint64_t row, TextUnpacker& unpacker) const;
+  Failure named(uint64_t row, const Failure& failure) const;
   Failure corrupt(uint64_t row, const DataError& error) const;
 
   std::filesystem::path directory_;

@@ -59,22 +59,33 @@ struct Dataset::Target {
   PixelVector& pixels;
 };
 
+/// A sample without pixels, and its pictures as they are stored.
+struct Dataset::Parsed {
+  Sample sample;
+  std::vector<StoredPicture> pictures;
+};
+
+Failure Dataset::named(uint64_t row, const Failure& failure) const {
+  return {failure.kind, fmt::format("sample {} ({}): {}", row, index_.key(row), failure.message)};
+}
+
 Failure Dataset::corrupt(uint64_t row, const DataError& error) const {
   return {"corrupt",
           fmt::format("sample {} ({}): {}: {}", row, index_.key(row),
                       manifest_.shards[index_.place(row).shard].file.file, error.what())};
 }
 
-Sample Dataset::decode(uint64_t row, std::string_view payload, const Target& to,
-                       RecordSum* sum) const {
+Dataset::Parsed Dataset::parse(uint64_t row, std::string_view payload,
+                               TextUnpacker& unpacker) const {
   const SampleSize size = index_.size(row);
   DecodedSample decoded = decode_sample(std::as_bytes(std::span(payload)),
-                                        static_cast<uint32_t>(size.tokens), to.unpacker);
-  Sample sample{std::move(decoded.text), {}};
-  for (const StoredPicture& picture : decoded.pictures)
+                                        static_cast<uint32_t>(size.tokens), unpacker);
+  Parsed parsed{{std::move(decoded.text), {}}, std::move(decoded.pictures)};
+  Sample& sample = parsed.sample;
+  for (const StoredPicture& picture : parsed.pictures)
     if (picture.grid) sample.grids.push_back(*picture.grid);
   const PictureLayout layout = pictures();
-  if (layout.varied && sample.grids.size() != decoded.pictures.size())
+  if (layout.varied && sample.grids.size() != parsed.pictures.size())
     throw DataError("a picture without a grid in a set of varied pictures");
   SampleSize stored = size_of(sample.text, sample.grids);
   if (layout.bucketed) stored.targets = stored.images;
@@ -83,18 +94,21 @@ Sample Dataset::decode(uint64_t row, std::string_view payload, const Target& to,
                     stored.targets, size.images, size.targets);
   }
   check_tokens(sample, layout, manifest_.tokenizer.vocab_size);
-  for (const StoredPicture& picture : decoded.pictures)
+  return parsed;
+}
+
+Sample Dataset::decode(uint64_t row, std::string_view payload, const Target& to,
+                       RecordSum* sum) const {
+  Parsed parsed = parse(row, payload, to.unpacker);
+  const PictureLayout layout = pictures();
+  for (const StoredPicture& picture : parsed.pictures)
     append_pixels(picture, layout, to.pixels, sum);
-  return sample;
+  return std::move(parsed.sample);
 }
 
 /// The sample, its pixels at the end of `pixels`; a failure leaves those as they were.
 Result<Sample> Dataset::sample_of(uint64_t row, const Viewed& viewed, const Target& to) const {
-  const auto named = [&](const Failure& failure) {
-    return Failure{failure.kind,
-                   fmt::format("sample {} ({}): {}", row, index_.key(row), failure.message)};
-  };
-  if (!viewed.record) return named(viewed.record.failure());
+  if (!viewed.record) return named(row, viewed.record.failure());
   const size_t before = to.pixels.size();
   try {
     RecordSum sum(*viewed.record);
@@ -109,7 +123,7 @@ Result<Sample> Dataset::sample_of(uint64_t row, const Viewed& viewed, const Targ
     if (!viewed.unchecked || RecordSum(*viewed.record).agrees()) return corrupt(row, error);
   }
   const RowPlace place = index_.place(row);
-  return named(viewed.shard->mismatch({place.offset, place.bytes}));
+  return named(row, viewed.shard->mismatch({place.offset, place.bytes}));
 }
 
 /// Records of rows that follow one another in a shard. Throws as `fetch` does.
@@ -205,6 +219,31 @@ std::vector<Result<Sample>> Dataset::read_pack(std::span<const uint32_t> rows,
     samples.back() = sample_of(rows[i], stored.front(), {*unpacker, pixels});
     if (samples.back().ok()) cache_->damaged(index_.place(rows[i]).shard);
   }
+  return samples;
+}
+
+Result<Sample> Dataset::text_of(uint64_t row, TextUnpacker& unpacker) const {
+  const RowPlace place = index_.place(row);
+  // Behind a record's head and a sample's stand at most three counts and, per token, its id, a span
+  // and a picture's place; then the head of a picture.
+  const auto front = uint64_t{256} + 16 * static_cast<uint64_t>(index_.size(row).tokens);
+  try {
+    const std::shared_ptr<const ShardReader> shard = shards_.get(place.shard);
+    const RecordPlace head{place.offset, std::min<uint64_t>(place.bytes, front)};
+    if (shard->is_inside(head)) shard->fetch(head);
+    const Result<OpenRecord> record = shard->open({place.offset, place.bytes}, row);
+    if (!record) return named(row, record.failure());
+    return parse(row, record->payload, unpacker).sample;
+  } catch (const DataError& error) {
+    return corrupt(row, error);
+  }
+}
+
+std::vector<Result<Sample>> Dataset::read_texts(std::span<const uint32_t> rows) const {
+  UnpackerPool::Loan unpacker = unpackers_.lend();
+  std::vector<Result<Sample>> samples;
+  samples.reserve(rows.size());
+  for (const uint32_t row : rows) samples.push_back(text_of(row, *unpacker));
   return samples;
 }
 

@@ -15,4 +15,9 @@ std::vector<Result<Sample>> SampleStore::read_pack(std::span<const uint32_t> row
   return samples;
 }
 
+std::vector<Result<Sample>> SampleStore::read_texts(std::span<const uint32_t> rows) const {
+  PixelVector pixels;
+  return read_pack(rows, pixels);
+}
+
 }  // namespace mm::data

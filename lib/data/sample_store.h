@@ -48,6 +48,12 @@ class SampleStore {
   /// adds none. Throws IoError.
   virtual std::vector<Result<Sample>> read_pack(std::span<const uint32_t> rows,
                                                 PixelVector& pixels) const;
+  /// The same without pixels, for those who have something in their place: no picture is decoded,
+  /// and damage to it need not be noticed. A caption's ids are such as the tokenizer has, as many
+  /// as the index says, but not compared with a checksum.
+  virtual std::vector<Result<Sample>> read_texts(std::span<const uint32_t> rows) const;
+  /// False: read_pack leaves pixels out too.
+  virtual bool gives_pixels() const { return true; }
 
   /// Number of the file that holds a row.
   virtual uint32_t file_of(uint64_t) const { return 0; }

@@ -1,11 +1,9 @@
 #pragma once
 #include <filesystem>
-#include <list>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 #include <vector>
 
+#include "lib/base/recent_pool.h"
 #include "lib/data/shard.h"
 
 namespace mm::data {
@@ -19,12 +17,8 @@ class ShardPool {
   std::shared_ptr<const ShardReader> get(uint32_t shard);
 
  private:
-  using Entry = std::pair<uint32_t, std::shared_ptr<const ShardReader>>;
   const std::vector<std::filesystem::path> paths_;
-  const size_t capacity_;
-  std::mutex mutex_;
-  std::list<Entry> recent_;
-  std::unordered_map<uint32_t, std::list<Entry>::iterator> open_;
+  RecentPool<ShardReader> open_;
 };
 
 }  // namespace mm::data

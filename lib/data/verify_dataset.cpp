@@ -39,21 +39,6 @@ std::vector<FileEntry> files_to_check(const DatasetManifest& manifest) {
   return files;
 }
 
-/// Line about what is wrong with a file, or an empty one.
-std::string check_file(const std::filesystem::path& directory, const FileEntry& entry) {
-  try {
-    const FileEntry now = describe_file(directory, entry.file);
-    if (now == entry) return {};
-    if (now.bytes != entry.bytes) {
-      return fmt::format("{}: {} bytes, the manifest says {}", entry.file, now.bytes, entry.bytes);
-    }
-    return fmt::format("{}: content differs (hash {}, the manifest says {})", entry.file,
-                       now.xxh3_128, entry.xxh3_128);
-  } catch (const IoError& error) {
-    return fmt::format("{}: {}", entry.file, error.what());
-  }
-}
-
 /// Line about rows of the source that are neither sample nor ledger entry, or an empty one.
 std::string check_complete(const Dataset& set) {
   const SourceRows& promised = set.manifest().source_rows;
@@ -81,6 +66,20 @@ void check_samples(const Dataset& set, int threads, Problems& problems, uint64_t
 
 }  // namespace
 
+std::string check_file(const std::filesystem::path& directory, const FileEntry& entry) {
+  try {
+    const FileEntry now = describe_file(directory, entry.file);
+    if (now == entry) return {};
+    if (now.bytes != entry.bytes) {
+      return fmt::format("{}: {} bytes, the manifest says {}", entry.file, now.bytes, entry.bytes);
+    }
+    return fmt::format("{}: content differs (hash {}, the manifest says {})", entry.file,
+                       now.xxh3_128, entry.xxh3_128);
+  } catch (const IoError& error) {
+    return fmt::format("{}: {}", entry.file, error.what());
+  }
+}
+
 VerifyReport verify_dataset(const std::filesystem::path& directory, int threads) {
   const DatasetManifest manifest = read_manifest(directory);
   const auto files = files_to_check(manifest);
@@ -105,6 +104,16 @@ VerifyReport verify_dataset(const std::filesystem::path& directory, int threads)
   }
   problems.move_to(report);
   return report;
+}
+
+std::string to_text(const VerifyReport& report, const std::filesystem::path& directory) {
+  std::string text;
+  for (const std::string& line : report.named) text += line + "\n";
+  if (report.problems > report.named.size())
+    text += fmt::format("and {} more\n", report.problems - report.named.size());
+  return text + fmt::format("{}: {} files, {} bytes, {} samples: {}\n", directory.string(),
+                            report.files, report.bytes, report.samples,
+                            report.sound() ? "sound" : fmt::format("{} problems", report.problems));
 }
 
 Json to_json(const VerifyReport& report) {

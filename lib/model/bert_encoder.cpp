@@ -29,7 +29,7 @@ BertConfig read(const Section& s) {
   c.vocab = s.integer("vocab_size", c.vocab);
   c.hidden = s.integer("hidden_size", c.hidden);
   c.inner = s.integer("intermediate_size", c.inner);
-  c.layers = s.integer("num_hidden_layers", c.layers);
+  c.layers = s.layers("num_hidden_layers", c.layers);
   c.heads = s.integer("num_attention_heads", c.heads);
   c.length = s.integer("max_position_embeddings", c.length);
   c.types = s.integer("type_vocab_size", c.types);

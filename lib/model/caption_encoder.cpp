@@ -61,11 +61,16 @@ std::vector<ParamId> ids_of(const Layer& l) {
 at::Tensor run_layer(const Layer& layer, const ParamView& params, const at::Tensor& x,
                      const std::vector<int64_t>& borders) {
   const at::Tensor normed = apply(layer.norm1, params, x);
+  // As all attention of diffusion models, fp16's in fp32: scores may pass fp16's range.
+  const at::ScalarType wide = x.scalar_type() == at::kHalf ? at::kFloat : x.scalar_type();
   const auto heads = [&](const Linear& linear) {
-    return apply(linear, params, normed).view({x.size(0), layer.heads, x.size(1) / layer.heads});
+    return apply(linear, params, normed)
+        .view({x.size(0), layer.heads, x.size(1) / layer.heads})
+        .to(wide);
   };
   const at::Tensor mixed =
-      segment_attention(heads(layer.q), heads(layer.k), heads(layer.v), borders);
+      segment_attention(heads(layer.q), heads(layer.k), heads(layer.v), borders)
+          .to(x.scalar_type());
   const at::Tensor h = x + apply(layer.out, params, mixed);
   const at::Tensor inner = apply(layer.fc1, params, apply(layer.norm2, params, h));
   return h + apply(layer.fc2, params, gelu_tanh(inner));

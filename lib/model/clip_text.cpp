@@ -32,7 +32,7 @@ ClipConfig read(const Section& s) {
   c.vocab = s.integer("vocab_size", c.vocab);
   c.hidden = s.integer("hidden_size", c.hidden);
   c.intermediate = s.integer("intermediate_size", c.intermediate);
-  c.layers = s.integer("num_hidden_layers", c.layers);
+  c.layers = s.layers("num_hidden_layers", c.layers);
   c.heads = s.integer("num_attention_heads", c.heads);
   c.length = s.integer("max_position_embeddings", c.length);
   c.end_of_text = s.integer("eos_token_id", c.end_of_text, 0);

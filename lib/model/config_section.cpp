@@ -4,12 +4,12 @@
 
 namespace mm::model {
 
-int64_t Section::integer(const char* key, int64_t fallback, int64_t low) const {
+int64_t Section::integer(const char* key, int64_t fallback, int64_t low, int64_t high) const {
   if (!has(key)) return fallback;
   const Json& value = json.at(key);
-  if (!value.is_number_integer() || value < low || value > kMaxConfigSize) {
+  if (!value.is_number_integer() || value < low || value > high) {
     throw DataError("{}.{}: {} is not an integer from {} to {}", where, key, value.dump(), low,
-                    kMaxConfigSize);
+                    high);
   }
   return value.get<int64_t>();
 }

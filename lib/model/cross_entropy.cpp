@@ -16,7 +16,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
-/// Loss and, where wanted, the gradients of its plain sum.
+/// Loss and, where wanted, the gradients of its plain sum in the type of the products, which holds
+/// them: fp16 would not, before the loss scale is on them (nor the scale itself, from 65520 on).
 struct Sums {
   at::Tensor loss, d_hidden, d_weight;
   bool want_hidden = false, want_weight = false;
@@ -79,14 +80,15 @@ Sums sum_chunks(const at::Tensor& hidden, const at::Tensor& weight, const at::Te
   const RowTerms terms{given.weights.defined() ? given.weights.contiguous() : given.weights,
                        given.losses};
   sums.loss = at::zeros({}, hidden.options().dtype(accumulate_type(hidden)));
-  if (sums.want_hidden) sums.d_hidden = at::empty_like(hidden);
+  if (sums.want_hidden)
+    sums.d_hidden = at::empty_like(hidden, hidden.options().dtype(factor.scalar_type()));
   for (int64_t begin = 0; begin < hidden.size(0); begin += rows_at_once) {
     const int64_t rows = std::min(rows_at_once, hidden.size(0) - begin);
     const at::Tensor chunk = hidden.narrow(0, begin, rows);
     add_chunk(widen ? chunk.to(at::kFloat) : chunk, factor, targets.narrow(0, begin, rows),
               narrow(terms, begin, rows), begin, sums);
   }
-  if (sums.want_weight && !sums.d_weight.defined()) sums.d_weight = at::zeros_like(weight);
+  if (sums.want_weight && !sums.d_weight.defined()) sums.d_weight = at::zeros_like(factor);
   return sums;
 }
 
@@ -98,12 +100,15 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
                    {.want_hidden = hidden.requires_grad(), .want_weight = weight.requires_grad()},
                    rows_at_once);
     context->save_for_backward({sums.d_hidden, sums.d_weight});
+    context->saved_data["dtype"] = hidden.scalar_type();
     return sums.loss;
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const auto saved = context->get_saved_variables();
+    const auto dtype = static_cast<at::ScalarType>(context->saved_data["dtype"].toInt());
+    // Multiplied in the type of the loss, then rounded once.
     const auto scaled = [&](const at::Tensor& sum) {
-      return sum.defined() ? sum * gradients[0].to(sum.scalar_type()) : Variable();
+      return sum.defined() ? (sum * gradients[0]).to(dtype) : Variable();
     };
     return {scaled(saved[0]), scaled(saved[1]), Variable(), Variable(), Variable()};
   }

@@ -20,7 +20,9 @@ struct RowTerms {
 /// 0 for n = 0. Logits are made for at most `max_logit_elements` elements at a time (at least one
 /// row), in the dtype of the product, their softmax in fp32. When a gradient is wanted it is
 /// computed on the way, chunk by chunk, so that logits are never kept nor made twice: the backward
-/// only scales. Differentiable in hidden and weight.
+/// only scales, in the type of the loss, and rounds to hidden's dtype last, so that a loss scale
+/// reaches gradients that fp16 would have lost. Kept until then: [n, C] and [vocab, C] in the type
+/// of the products. Differentiable in hidden and weight.
 at::Tensor linear_cross_entropy(const at::Tensor& hidden, const at::Tensor& weight,
                                 const at::Tensor& targets, int64_t max_logit_elements,
                                 const RowTerms& rows = {});

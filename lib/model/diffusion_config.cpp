@@ -41,7 +41,7 @@ DiffusionConfig read_sizes(const Section& s, const FamilyName& row) {
   DiffusionConfig c{.family = row.family};
   c.heads = s.integer("num_attention_heads", sd3 ? 18 : 16);
   c.head_size = s.integer("attention_head_dim", sd3 ? 64 : 72);
-  c.layers = s.integer("num_layers", sd3 ? 18 : 28);
+  c.layers = s.layers("num_layers", sd3 ? 18 : 28);
   c.in_channels = s.integer("in_channels", sd3 ? 16 : 4);
   c.learned_sigma = reads_learned_sigma(s, c.in_channels);
   c.sample_size =
@@ -77,7 +77,7 @@ void read_pixart(const Section& s, DiffusionConfig& c) {
   const Section text = s.child("caption_encoder");
   c.text.vocab = text.integer("vocab_size", 0, 0);
   c.text.hidden = text.integer("hidden_size", c.text.hidden);
-  c.text.layers = text.integer("num_hidden_layers", c.text.layers);
+  c.text.layers = text.layers("num_hidden_layers", c.text.layers);
   c.text.heads = text.integer("num_attention_heads", c.text.heads);
 }
 

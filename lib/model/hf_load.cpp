@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "lib/base/error.h"
 #include "lib/ckpt/hf_names.h"
 #include "lib/model/llava.h"
+#include "lib/model/tile_features.h"
 #include "lib/model/vocab_rows.h"
 
 namespace mm::model {
@@ -75,18 +77,25 @@ at::Tensor checked_value(const ParamSpec& spec, const Source& source, const Load
 
 bool is_projector(const ParamSpec& spec) { return spec.part == Part::kProjector; }
 
-bool lacks_projector(const Model& model, const Sources& sources) {
-  return std::ranges::none_of(model.params, [&](const ParamSpec& spec) {
-    return is_projector(spec) && sources.contains(spec.name);
-  });
+/// Names of parameters that the caller draws: all of a projector, or its newline alone.
+std::set<std::string> drawn_names(const Model& model, const Sources& sources) {
+  std::set<std::string> missing;
+  size_t projector = 0;
+  for (const ParamSpec& spec : model.params) {
+    if (!is_projector(spec)) continue;
+    ++projector;
+    if (!sources.contains(spec.name)) missing.insert(spec.name);
+  }
+  const bool newline = missing == std::set<std::string>{kImageNewline};
+  return newline || missing.size() == projector ? missing : std::set<std::string>{};
 }
 
-void refuse_missing(const Model& model, const Sources& sources, bool without_projector,
+void refuse_missing(const Model& model, const Sources& sources, const std::set<std::string>& drawn,
                     const std::string& origin) {
   std::string first;
   int count = 0;
   for (const ParamSpec& spec : model.params) {
-    if (sources.contains(spec.name) || (without_projector && is_projector(spec))) continue;
+    if (sources.contains(spec.name) || drawn.contains(spec.name)) continue;
     if (count++ == 0) first = spec.name;
   }
   if (count > 0) {
@@ -124,11 +133,12 @@ std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig
                                            const std::string& origin, const LoadOptions& options) {
   Sources sources = rename_all(weights, config.family, origin);
   if (config.text.tied_head) settle_tied_head(sources, config.family, origin);
-  const bool without_projector = options.may_lack_projector && lacks_projector(model, sources);
-  refuse_missing(model, sources, without_projector, origin);
+  std::set<std::string> drawn;
+  if (options.may_lack_projector) drawn = drawn_names(model, sources);
+  refuse_missing(model, sources, drawn, origin);
   std::vector<at::Tensor> values;
   for (const ParamSpec& spec : model.params) {
-    if (without_projector && is_projector(spec)) {
+    if (drawn.contains(spec.name)) {
       values.emplace_back();
       continue;
     }
@@ -142,8 +152,17 @@ std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig
   return values;
 }
 
+LlavaConfig read_directory_config(const std::filesystem::path& directory) {
+  LlavaConfig config = read_llava_config(directory / "config.json");
+  if (!config.may_tie_head || !ckpt::HfWeights::looks_like(directory)) return config;
+  const ckpt::HfWeights weights = ckpt::HfWeights::open(directory);
+  config.text.tied_head = std::ranges::none_of(
+      weights.tensors(), [](const auto& named) { return named.first.ends_with("lm_head.weight"); });
+  return config;
+}
+
 LoadedLlava load_llava(const std::filesystem::path& directory) {
-  const LlavaConfig config = read_llava_config(directory / "config.json");
+  const LlavaConfig config = read_directory_config(directory);
   Model model = build_llava(config);
   auto values =
       load_llava_weights(model, config, ckpt::HfWeights::open(directory), directory.string());

@@ -13,8 +13,9 @@ namespace mm::model {
 /// What a start may add to the weights of a directory.
 struct LoadOptions {
   bool new_rows = false;  ///< vocabulary tables with fewer rows grow (lib/model/vocab_rows.h)
-  /// A directory without any projector tensor (mmckpt join makes such) is accepted: undefined
-  /// values, which the caller draws. Half a projector is still an error.
+  /// A directory without any projector tensor (mmckpt join makes such) is accepted, and one whose
+  /// projector lacks only image_newline (a first stage on pictures of one tile): undefined values,
+  /// which the caller draws. Half a projector is still an error.
   bool may_lack_projector = false;
 };
 
@@ -28,6 +29,10 @@ std::vector<at::Tensor> load_llava_weights(const Model& model, const LlavaConfig
                                            const ckpt::HfWeights& weights,
                                            const std::string& origin,
                                            const LoadOptions& options = {});
+
+/// config.json of a directory. Where its levels differ on tie_word_embeddings, the weights decide:
+/// a head that no file holds is tied. Throws as read_llava_config and ckpt::HfWeights do.
+LlavaConfig read_directory_config(const std::filesystem::path& directory);
 
 /// A model read from a Hugging Face directory: config.json and safetensors files.
 struct LoadedLlava {

@@ -69,7 +69,8 @@ std::vector<at::Tensor> losses_of(const Head& head, const SegmentContext& contex
 SegmentCost head_cost(const TextConfig& c, const Sizes& sizes) {
   const auto targets = static_cast<double>(sizes.targets), hidden = static_cast<double>(c.hidden);
   return {.forward_flops = 2 * hidden * static_cast<double>(c.vocab) * targets,
-          .saved_bytes = targets * 6 * hidden + 2 * hidden * static_cast<double>(c.vocab)};
+          // Rows and their norms; their gradient in the type of the products, which may be fp32.
+          .saved_bytes = targets * 8 * hidden + 2 * hidden * static_cast<double>(c.vocab)};
 }
 
 }  // namespace

@@ -192,9 +192,12 @@ std::vector<Step> two_segments(const std::string& name, const std::vector<Step>&
     const bool of_attention = piece.name == "norm1" || piece.name == "attention";
     std::ranges::replace(piece.in, Slot{kAttended}, attended);
     std::ranges::replace(piece.out, Slot{kAttended}, attended);
-    (of_attention ? first : second).push_back(std::move(piece));
+    (of_attention ? first : second).emplace_back(std::move(piece));
   }
-  return {join(name + ".attention", first), join(name + ".mlp", second)};
+  std::vector<Step> both;
+  both.emplace_back(join(name + ".attention", first));
+  both.emplace_back(join(name + ".mlp", second));
+  return both;
 }
 
 }  // namespace

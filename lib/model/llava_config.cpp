@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lib/base/error.h"
+#include "lib/ckpt/flat_llava.h"
 #include "lib/model/config_section.h"
 #include "lib/model/qwen_vl_config.h"
 #include "lib/model/text_config.h"
@@ -100,8 +101,21 @@ void check_grid(const LlavaConfig& config, const std::string& origin) {
   }
 }
 
+constexpr const char* kProjectorKind = "projector_kind";
+constexpr std::string_view kMlp2xGelu = "mlp2x_gelu", kLinear = "linear";
+
+ProjectorKind read_projector_kind(const Section& s) {
+  const std::string kind = s.word(kProjectorKind, std::string(kMlp2xGelu));
+  if (kind != kMlp2xGelu && kind != kLinear) {
+    throw DataError("{}.{} is \"{}\"; expected \"{}\" or \"{}\"", s.where, kProjectorKind, kind,
+                    kMlp2xGelu, kLinear);
+  }
+  return kind == kLinear ? ProjectorKind::kLinear : ProjectorKind::kMlp2xGelu;
+}
+
 void read_projector(const Section& s, LlavaConfig& config) {
   const bool onevision = config.family == Family::kLlavaOnevision;
+  config.projector = read_projector_kind(s);
   s.require("projector_hidden_act", "gelu", "gelu");
   config.vision_feature_layer =
       s.integer("vision_feature_layer", onevision ? -1 : -2, std::numeric_limits<int32_t>::min());
@@ -118,9 +132,10 @@ void read_projector(const Section& s, LlavaConfig& config) {
 void read_llava(const Section& s, LlavaConfig& config) {
   config.vision = read_vision_config(s.child("vision_config"));
   config.text = read_text_config(s.child("text_config"));
-  // Either level may say so; transformers 5 writes both, published files one.
-  config.text.tied_head = s.boolean("tie_word_embeddings",
-                                    s.child("text_config").boolean("tie_word_embeddings", false));
+  // Either level may say so; transformers 5 writes both, published files one or two that differ.
+  const bool inner = s.child("text_config").boolean("tie_word_embeddings", false);
+  config.text.tied_head = s.boolean("tie_word_embeddings", inner);
+  config.may_tie_head = inner && !config.text.tied_head;
   const bool onevision = config.family == Family::kLlavaOnevision;
   const char* index_key = s.has("image_token_index") ? "image_token_index" : "image_token_id";
   config.image_token_index = s.integer(index_key, onevision ? 151646 : 32000, 0);
@@ -150,6 +165,8 @@ Json llava_json(const LlavaConfig& config) {
                {"vision_config", vision_config_json(config.vision)},
                {"vision_feature_layer", config.vision_feature_layer},
                {"vision_feature_select_strategy", config.keep_first_row ? "full" : "default"}};
+  // A key of our own, absent where the published classes make the same.
+  if (config.projector == ProjectorKind::kLinear) json[kProjectorKind] = std::string(kLinear);
   if (config.has_tiles()) add_tiles(config, json);
   return json;
 }
@@ -197,6 +214,7 @@ void check_config(const LlavaConfig& config, const std::string& origin) {
 
 LlavaConfig llava_config_from_json(const Json& json, const std::string& origin) {
   if (!json.is_object()) throw DataError("{}: expected a JSON object", origin);
+  ckpt::refuse_flat_llava(json, origin);
   const Section s{json, origin};
   LlavaConfig config{.family = read_family(s)};
   if (config.family == Family::kQwen25Vl) {

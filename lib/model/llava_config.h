@@ -104,6 +104,7 @@ struct TextConfig {
   bool tied_head = false;      ///< the head reads the embedding table and is not stored
   int64_t bos_token = 1;       ///< -1: none; also below
   int64_t eos_token = 2;
+  std::vector<int64_t> more_eos_tokens;  ///< the rest of a list of eos_token_id
   int64_t pad_token = -1;
 
   /// Sets the kind, and the biases and norms that go with it.
@@ -112,6 +113,12 @@ struct TextConfig {
     qkv_bias = which == TextKind::kQwen2;
     qk_norm = which == TextKind::kQwen3;
   }
+};
+
+/// What makes decoder embeddings of a tower's features.
+enum class ProjectorKind {
+  kMlp2xGelu,  ///< linear, exact (erf) GELU, linear
+  kLinear,     ///< one linear layer, as LLaVA was first published (Liu et al. 2023)
 };
 
 /// A grid that tiles can make, in pixels.
@@ -125,12 +132,16 @@ struct LlavaConfig {
   Family family = Family::kLlava;
   VisionConfig vision;
   TextConfig text;
+  /// The inner level of config.json ties the decoder's head and the outer one, which counts, does
+  /// not: it is tied where no file holds one (read_directory_config).
+  bool may_tie_head = false;
   int64_t image_token_index = 32000;  ///< the token that stands for one patch
   int64_t vision_feature_layer =
       -2;  ///< index into [embeddings, layer 1, ..., layer n]; negative from the end
   /// vision_feature_select_strategy "full"; "default" drops the tower's first row, CLIP's class
   /// token.
   bool keep_first_row = false;
+  ProjectorKind projector = ProjectorKind::kMlp2xGelu;  ///< not of kQwen25Vl, which has a merger
   bool projector_bias = true;
   std::vector<GridPoint> grid_points;  ///< of kLlavaNext and kLlavaOnevision
   /// kLlavaOnevision: features of more tiles than these are scaled down ("anyres_max_9").
@@ -153,9 +164,10 @@ struct LlavaConfig {
 };
 
 /// Reads a config.json in either spelling: transformers 5 (`rope_parameters`; Qwen2.5-VL:
-/// `text_config`) or the published one (`rope_theta`; the decoder's keys at the top). Throws
-/// DataError, naming `origin` and the key, for another model type, activation or rope scaling, and
-/// for sizes that do not fit together.
+/// `text_config`) or the published one (`rope_theta`; the decoder's keys at the top). Our own key
+/// "projector_kind" ("mlp2x_gelu", "linear") may be absent. Throws DataError, naming `origin` and
+/// the key, for another model type, activation or rope scaling, for the flat configuration of
+/// LLaVA's own code, for over 1,024 layers, and for sizes that do not fit together.
 LlavaConfig llava_config_from_json(const Json& json, const std::string& origin);
 LlavaConfig read_llava_config(const std::filesystem::path& config_json);
 

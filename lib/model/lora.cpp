@@ -13,16 +13,26 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight";
 
-/// Glob with '*' only, over the whole text. O(n m).
+/// Glob with '*' only, over the whole text. O(n m): what an earlier star took is never tried again,
+/// since the shortest match of what lies between two stars leaves the most behind it.
 bool matches_glob(std::string_view text, std::string_view pattern) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() == '*') {
-    for (size_t skip = 0; skip <= text.size(); ++skip)
-      if (matches_glob(text.substr(skip), pattern.substr(1))) return true;
-    return false;
+  constexpr size_t kNone = std::string_view::npos;
+  size_t t = 0, p = 0, star = kNone, taken = 0;  // the last star, and where in the text it ends
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != kNone) {
+      p = star + 1;
+      t = ++taken;
+    } else {
+      return false;
+    }
   }
-  return !text.empty() && text.front() == pattern.front() &&
-         matches_glob(text.substr(1), pattern.substr(1));
+  return pattern.find_first_not_of('*', p) == kNone;
 }
 
 bool names_module(std::string_view pattern, std::string_view module) {

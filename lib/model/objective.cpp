@@ -63,8 +63,14 @@ void Objective::check() const {
     throw UsageError("objective: a last step without signal needs v-prediction");
   if (!(min_snr_gamma >= 0)) throw UsageError("objective: min-SNR gamma of {}", min_snr_gamma);
   if (!(shift > 0)) throw UsageError("objective: shift of {}, expected more than 0", shift);
+  if (!(shift_patches >= 0))
+    throw UsageError("objective: shift of a picture of {} patches", shift_patches);
   if (!(density_deviation > 0))
     throw UsageError("objective: deviation of {}, expected more than 0", density_deviation);
+}
+
+double Objective::shift_factor(int64_t patches) const {
+  return shift_patches > 0 ? std::sqrt(static_cast<double>(patches) / shift_patches) : 1;
 }
 
 Process::Process(const Objective& objective)
@@ -101,7 +107,8 @@ at::Tensor Process::target(const at::Tensor& clean, const DiffusionInput& input)
 at::Tensor Process::error_weight(const at::Tensor& like, const DiffusionInput& input) const {
   if (objective_.is_flow()) {
     const at::Tensor s = sigmas_of(input, like).flatten();
-    if (objective_.weight == FlowWeight::kSigmaSquare) return s.pow(-2);
+    if (objective_.weight == FlowWeight::kSigmaSquare)
+      return s.clamp_min(1 / static_cast<double>(objective_.steps)).pow(-2);
     if (objective_.weight == FlowWeight::kCosmap)
       return 2 / (std::numbers::pi * (1 - 2 * s + 2 * s.square()));
     return at::ones_like(s);

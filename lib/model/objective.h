@@ -19,7 +19,9 @@ enum class Prediction {
 
 /// Density of u in [0, 1] of a flow's draw, before the shift (Esser et al. 2024, section 3.1).
 enum class FlowDensity { kLogitNormal, kUniform, kMode, kCosmap };
-/// What a flow's squared error is multiplied by: 1, sigma^-2, 2 / (pi (1 - 2 s + 2 s^2)).
+/// What a flow's squared error is multiplied by: 1, sigma^-2 (of sigma below 1 / T that of 1 / T,
+/// the least that a table of T entries has: s = 0 would weigh without limit), 2 / (pi (1 - 2 s +
+/// 2 s^2)).
 enum class FlowWeight { kNone, kSigmaSquare, kCosmap };
 
 /// How a diffusion model is trained. Convention of flows: x_s = (1 - s) clean + s noise, target
@@ -41,6 +43,9 @@ struct Objective {
   double density_mean = 0, density_deviation = 1;  ///< of kLogitNormal
   double mode_scale = 1.29;
   double shift = 1;
+  /// Patches of the picture that `shift` is of: one of n patches has shift * sqrt(n / that), as
+  /// much of it is lost at each sigma (Esser et al. 2024, equation 23). 0: all have `shift`.
+  double shift_patches = 0;
   /// Sigma is one of `steps` entries of the shifted table, as diffusers draws it.
   bool from_table = false;
   FlowWeight weight = FlowWeight::kNone;
@@ -50,6 +55,8 @@ struct Objective {
   bool per_element = false;
 
   bool is_flow() const { return prediction == Prediction::kVelocity; }
+  /// What the shift of a picture of so many patches is multiplied by.
+  double shift_factor(int64_t patches) const;
   /// Throws UsageError, naming the value, for what does not go together.
   void check() const;
 };

@@ -22,26 +22,35 @@ SegmentCost projector_cost(const LlavaConfig& config, const Sizes& sizes) {
   const auto rows = static_cast<double>(sizes.images * config.patches_per_image());
   const auto v = static_cast<double>(config.vision.hidden),
              h = static_cast<double>(config.text.hidden);
+  if (config.projector == ProjectorKind::kLinear)
+    return {.forward_flops = 2 * rows * v * h, .saved_bytes = rows * 2 * v};
   return {.forward_flops = 2 * rows * (v * h + h * h), .saved_bytes = rows * 2 * (v + 2 * h)};
+}
+
+/// One layer or two.
+std::vector<Linear> declare_layers(Model& model, const LlavaConfig& config) {
+  const int64_t in = config.vision.hidden, out = config.text.hidden;
+  const bool bias = config.projector_bias;
+  const std::string prefix = "multi_modal_projector.linear";
+  if (config.projector == ProjectorKind::kLinear)
+    return {declare_linear(model, prefix, out, in, bias)};
+  const Linear first = declare_linear(model, prefix + "_1", out, in, bias);
+  return {first, declare_linear(model, prefix + "_2", out, out, bias)};
 }
 
 }  // namespace
 
 Slot add_projector(Model& model, const LlavaConfig& config, Slot features) {
-  const int64_t hidden = config.text.hidden;
-  const std::string prefix = "multi_modal_projector.linear_";
-  const Linear first =
-      declare_linear(model, prefix + "1", hidden, config.vision.hidden, config.projector_bias);
-  const Linear second = declare_linear(model, prefix + "2", hidden, hidden, config.projector_bias);
+  const std::vector<Linear> layers = declare_layers(model, config);
   const int64_t skip = config.keep_first_row ? 0 : 1;
   const Slot out = model.add_slot(config.has_tiles() ? "tile_features" : "features");
   Segment segment{.name = "projector", .in = {features}, .out = {out}};
-  append_params(segment.params, first);
-  append_params(segment.params, second);
+  for (const Linear& layer : layers) append_params(segment.params, layer);
   segment.forward = [=](const SegmentContext& context, std::span<const at::Tensor> in) {
     const at::Tensor rows = in[0].narrow(1, skip, in[0].size(1) - skip).flatten(0, 1);
-    const at::Tensor inner = at::gelu(apply(first, context.params, rows));
-    return std::vector<at::Tensor>{apply(second, context.params, inner)};
+    at::Tensor out_rows = apply(layers.front(), context.params, rows);
+    if (layers.size() > 1) out_rows = apply(layers.back(), context.params, at::gelu(out_rows));
+    return std::vector<at::Tensor>{out_rows};
   };
   segment.cost = [config](const Sizes& sizes) { return projector_cost(config, sizes); };
   model.blocks.push_back({"projector", Part::kProjector, {std::move(segment)}});

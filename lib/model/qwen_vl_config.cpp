@@ -16,7 +16,7 @@ VisionConfig read_tower(const Section& s) {
   v.image_size = 0;
   v.hidden = s.integer("hidden_size", 1280);
   v.intermediate = s.integer("intermediate_size", 3420);
-  v.layers = s.integer("depth", 32);
+  v.layers = s.layers("depth", 32);
   v.heads = s.integer("num_heads", 16);
   v.channels = s.integer(s.has("in_channels") ? "in_channels" : "in_chans", 3);
   v.patch_size = s.integer("patch_size", 14);
@@ -59,8 +59,9 @@ void read_qwen_vl_config(const Section& s, LlavaConfig& config) {
     flat["model_type"] = type;
     config.text = read_text_config({flat, s.where}, type);
   }
-  config.text.tied_head =
-      s.boolean("tie_word_embeddings", text.boolean("tie_word_embeddings", false));
+  const bool inner = text.boolean("tie_word_embeddings", false);
+  config.text.tied_head = s.boolean("tie_word_embeddings", inner);
+  config.may_tie_head = inner && !config.text.tied_head;
   if (config.text.rope_sections.empty()) config.text.rope_sections = {16, 24, 24};
   config.image_token_index = s.integer("image_token_id", 151655, 0);
   config.video_token = s.integer("video_token_id", 151656, -1);

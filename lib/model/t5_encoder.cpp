@@ -33,7 +33,7 @@ T5Config read(const Section& s) {
   c.hidden = s.integer("d_model", c.hidden);
   c.head_size = s.integer("d_kv", c.head_size);
   c.inner = s.integer("d_ff", c.inner);
-  c.layers = s.integer("num_layers", c.layers);
+  c.layers = s.layers("num_layers", c.layers);
   c.heads = s.integer("num_heads", c.heads);
   c.buckets = s.integer("relative_attention_num_buckets", c.buckets, 4);
   c.max_distance = s.integer("relative_attention_max_distance", c.max_distance);

@@ -22,7 +22,7 @@ constexpr std::array<TextType, 4> kTextTypes = {
 // The decoder of Qwen2.5-VL is Qwen2's, with positions in three directions.
 constexpr std::string_view kQwenVlText = "qwen2_5_vl_text";
 
-/// `eos_token_id` may be a list; the first one ends generation.
+/// Of a list the first.
 int64_t token_id(const Section& s, const char* key, int64_t fallback) {
   if (s.json.contains(key) && s.json.at(key).is_null()) return -1;
   if (s.has(key) && s.json.at(key).is_array() && !s.json.at(key).empty()) {
@@ -30,6 +30,16 @@ int64_t token_id(const Section& s, const char* key, int64_t fallback) {
     return Section{first, s.where}.integer(key, fallback, 0);
   }
   return s.integer(key, fallback, -1);
+}
+
+/// `eos_token_id` may be a list: each of it ends a text.
+void read_eos(const Section& s, TextConfig& t) {
+  t.eos_token = token_id(s, "eos_token_id", t.eos_token);
+  if (!s.has("eos_token_id") || !s.json.at("eos_token_id").is_array()) return;
+  for (const Json& id : s.json.at("eos_token_id")) {
+    if (id.is_number_integer() && id >= 0 && id <= kMaxConfigSize && id != t.eos_token)
+      t.more_eos_tokens.push_back(id.get<int64_t>());
+  }
 }
 
 RopeScaling read_rope_scaling(const Section& rope) {
@@ -85,6 +95,13 @@ void read_kind(const Section& s, const std::string& type, TextConfig& t) {
 
 Json id_or_null(int64_t id) { return id < 0 ? Json(nullptr) : Json(id); }
 
+Json eos_json(const TextConfig& t) {
+  if (t.more_eos_tokens.empty()) return id_or_null(t.eos_token);
+  Json ids = Json::array({t.eos_token});
+  for (const int64_t id : t.more_eos_tokens) ids.push_back(id);
+  return ids;
+}
+
 Json rope_json(const TextConfig& t) {
   const RopeScaling& r = t.rope_scaling;
   if (!t.rope_sections.empty())
@@ -111,7 +128,7 @@ TextConfig read_text_config(const Section& s, const std::string& type) {
   t.vocab = s.integer("vocab_size", t.vocab);
   t.hidden = s.integer("hidden_size", t.hidden);
   t.intermediate = s.integer("intermediate_size", t.intermediate);
-  t.layers = s.integer("num_hidden_layers", t.layers);
+  t.layers = s.layers("num_hidden_layers", t.layers);
   t.heads = s.integer("num_attention_heads", t.heads);
   t.kv_heads = s.integer("num_key_value_heads", t.heads);
   t.head_size = s.integer("head_dim", t.kind == TextKind::kQwen3 ? 128 : t.hidden / t.heads);
@@ -119,7 +136,7 @@ TextConfig read_text_config(const Section& s, const std::string& type) {
   t.norm_eps = s.positive("rms_norm_eps", t.norm_eps);
   read_rope(s, t);
   t.bos_token = token_id(s, "bos_token_id", t.bos_token);
-  t.eos_token = token_id(s, "eos_token_id", t.eos_token);
+  read_eos(s, t);
   t.pad_token = token_id(s, "pad_token_id", t.pad_token);
   return t;
 }
@@ -129,7 +146,7 @@ Json text_config_json(const TextConfig& t) {
   Json json = {{"model_type", type.name},
                {"architectures", {type.architecture}},
                {"bos_token_id", id_or_null(t.bos_token)},
-               {"eos_token_id", id_or_null(t.eos_token)},
+               {"eos_token_id", eos_json(t)},
                {"pad_token_id", id_or_null(t.pad_token)},
                {"head_dim", t.head_size},
                {"hidden_act", "silu"},

@@ -119,7 +119,7 @@ at::Tensor arrange_tiles(const at::Tensor& features, const at::Tensor& newline,
 
 Slot add_tile_arrangement(Model& model, const LlavaConfig& config, Slot tile_features) {
   const ParamId newline = model.add_param(
-      {.name = "image_newline", .shape = {config.text.hidden}, .part = Part::kProjector});
+      {.name = kImageNewline, .shape = {config.text.hidden}, .part = Part::kProjector});
   const TileForm form{config.vision.image_size / config.vision.patch_size, config.max_grid_tiles};
   const Slot out = model.add_slot("features");
   Segment segment{.name = "tiles", .in = {tile_features}, .out = {out}, .params = {newline}};

@@ -9,6 +9,9 @@ namespace mm::model {
 // LLaVA-NeXT and OneVision: from the features of tiles to the rows that stand for pictures. P
 // patches a tile, G along its side; C hidden size.
 
+/// The parameter that stands behind each line of tiles.
+inline constexpr const char* kImageNewline = "image_newline";
+
 struct TileForm {
   int64_t side = 0;  ///< G
   int64_t max_tiles =

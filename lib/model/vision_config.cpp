@@ -22,7 +22,7 @@ VisionConfig read_vision_config(const Section& s) {
   }
   v.hidden = s.integer("hidden_size", v.hidden);
   v.intermediate = s.integer("intermediate_size", v.intermediate);
-  v.layers = s.integer("num_hidden_layers", v.layers);
+  v.layers = s.layers("num_hidden_layers", v.layers);
   v.heads = s.integer("num_attention_heads", v.heads);
   v.channels = s.integer("num_channels", v.channels);
   v.image_size = s.integer("image_size", v.image_size);

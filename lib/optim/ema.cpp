@@ -59,11 +59,11 @@ void Ema::update() {
   at::_foreach_lerp_(listed_, masters_, 1 - ema_decay(options_, count_));
 }
 
-AveragedParams::AveragedParams(const ParamStore& params, const Ema& ema) : params_(params) {
+SavedParams::SavedParams(const ParamStore& params, const Ema* ema) : params_(params) {
   const auto count = static_cast<model::ParamId>(params.model().params.size());
   for (model::ParamId id = 0; id < count; ++id) {
-    const at::Tensor average = ema.average(id), raw = params.get(id).detach();
-    values_.push_back(average.defined() ? average.to(raw.scalar_type()) : raw);
+    const at::Tensor average = ema != nullptr ? ema->average(id) : at::Tensor();
+    values_.push_back(average.defined() ? average : params.master(id).detach());
   }
 }
 

@@ -58,11 +58,13 @@ class Ema {
   std::vector<at::Tensor> listed_, masters_;  // the defined ones, side by side
 };
 
-/// The averaged weights as a model to run: averages where there are some, else what the store has.
-/// Compute copies are made once, in each part's dtype.
-class AveragedParams final : public model::ParamView {
+/// The weights of a run in training as a checkpoint has them, to draw and to measure with: averages
+/// where there are some, else masters, else what the store has; in the dtype they are kept in, so
+/// nothing is rounded and nothing copied.
+class SavedParams final : public model::ParamView {
  public:
-  AveragedParams(const ParamStore& params, const Ema& ema);
+  /// `ema`: null without averages.
+  SavedParams(const ParamStore& params, const Ema* ema);
   at::Tensor get(model::ParamId id) const override { return values_.at(static_cast<size_t>(id)); }
   const model::Adapter* adapter(model::ParamId id) const override { return params_.adapter(id); }
 

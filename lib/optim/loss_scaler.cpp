@@ -19,6 +19,8 @@ LossScaler::LossScaler(double initial_scale, int64_t growth_steps)
     throw UsageError("loss scale {}; expected a power of two", initial_scale);
 }
 
+bool LossScaler::at_smallest() const { return state_.scale <= kSmallest; }
+
 void LossScaler::step_done(bool overflow) {
   if (overflow) {
     state_ = {std::max(kSmallest, state_.scale / 2), 0};

@@ -18,6 +18,8 @@ class LossScaler {
   LossScaler(double initial_scale, int64_t growth_steps);
 
   double scale() const { return state_.scale; }
+  /// The scale can fall no further: an overflow now comes of the values, and would come for ever.
+  bool at_smallest() const;
   /// A step is over. With an overflow its gradients are of no use: the update is left out and the
   /// scale halved, down to 2^-24 at least; else it counts towards growth, up to 2^24 at most.
   void step_done(bool overflow);

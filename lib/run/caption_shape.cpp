@@ -2,6 +2,8 @@
 
 #include <c10/util/accumulate.h>
 
+#include <algorithm>
+
 #include "lib/base/error.h"
 
 namespace fs = std::filesystem;
@@ -76,7 +78,12 @@ CaptionShape caption_shape(const std::vector<fs::path>& directories, int64_t pad
     shape.length = one.pads_seen ? one.max_length : padding;
     shape.shares = {{.rows = shape.length, .width = one.width, .pooled_width = one.pooled_width}};
   }
-  for (const DeclaredEncoder& one : all) shape.elements += one.elements;
+  for (const DeclaredEncoder& one : all) {
+    shape.elements += one.elements;
+    // Half of what a backward would keep of the widest layer, and the states that are given.
+    for (const model::TextStage& layer : one.encoder.layers)
+      shape.live = std::max(shape.live, layer.saved / 2 + 2 * static_cast<double>(shape.width));
+  }
   return shape;
 }
 

@@ -26,6 +26,7 @@ struct CaptionShape {
   int64_t width = 0, pooled_width = 0;
   int64_t length = 0;                ///< rows of every caption; 0: as many as it has tokens
   double elements = 0;               ///< numbers of all weights
+  double live = 0;                   ///< numbers a token has at its fullest while an encoder runs
   std::vector<CaptionShare> shares;  ///< of each encoder
 };
 /// `directories` and `padding` as CaptionEncoders takes them; throws as it does.

@@ -36,7 +36,7 @@ std::vector<RankPulse> exchange(dist::Group& control, const RankPulse& mine);
 /// checks).
 void all_or_none(dist::Group& control, const std::function<void()>& work);
 
-/// Peak resident set of this process, GiB.
+/// Peak resident set of this process since it began, GiB: it never falls.
 double peak_memory_gib();
 
 }  // namespace mm::run

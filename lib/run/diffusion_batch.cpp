@@ -17,13 +17,17 @@ void draw(const data::MicroBatch& mb, const DiffusionBatchInputs& in, model::Dif
   out.times = at::empty({pictures}, at::kDouble);
   out.sigmas = at::empty({pictures}, at::kDouble);
   out.caption_dropped = at::zeros({pictures}, at::kBool);
+  model::Objective objective = in.objective;
+  const int64_t patch = in.config.patch;
+  objective.shift *=
+      objective.shift_factor((out.clean.size(2) / patch) * (out.clean.size(3) / patch));
   for (int64_t i = 0; i < pictures; ++i) {
     const uint64_t sample = mb.sample_ids[static_cast<size_t>(i)];
     const auto stream = [&](const char* purpose) {
       return model::sample_stream(in.draws.seed, purpose, in.draws.epoch, sample);
     };
     model::fill_normal(out.noise[i], stream("noise"));
-    const model::DrawnTime time = model::draw_time(in.objective, stream("time"));
+    const model::DrawnTime time = model::draw_time(objective, stream("time"));
     out.times.mutable_data_ptr<double>()[i] = time.time;
     out.sigmas.mutable_data_ptr<double>()[i] = time.sigma;
     out.caption_dropped.mutable_data_ptr<bool>()[i] =
@@ -85,13 +89,18 @@ at::Tensor latent_noise(const data::MicroBatch& mb, size_t i, const DiffusionBat
   return noise;
 }
 
+/// Not of fillers, and not of rows that could not be read when they were to be encoded.
+bool is_stored(const EncodedSet& encoded, uint64_t sample) {
+  return sample != data::kFillerId && encoded.has(sample);
+}
+
 at::Tensor stored_latents(const data::MicroBatch& mb, const DiffusionBatchInputs& in) {
   const EncodedSettings& settings = in.encoded->settings();
   const int64_t height = mb.height / settings.factor, width = mb.width / settings.factor;
   at::Tensor clean = at::zeros(
       {static_cast<int64_t>(mb.sample_ids.size()), settings.channels, height, width}, in.dtype);
   for (size_t i = 0; i < mb.sample_ids.size(); ++i) {
-    if (mb.sample_ids[i] == data::kFillerId) continue;
+    if (!is_stored(*in.encoded, mb.sample_ids[i])) continue;
     const at::Tensor noise = latent_noise(mb, i, in, {settings.channels, height, width});
     clean[static_cast<int64_t>(i)].copy_(in.encoded->latents(mb.sample_ids[i], noise));
   }
@@ -125,14 +134,16 @@ CaptionStates stored_states(const data::MicroBatch& mb, const EncodedSet& encode
   CaptionStates states{.width = encoded.settings().text_width,
                        .pooled_width = encoded.settings().pooled_width};
   for (const uint64_t sample : mb.sample_ids) {
-    const bool real = sample != data::kFillerId;
+    const bool real = is_stored(encoded, sample);
     states.hidden.push_back(real ? encoded.caption(sample) : at::Tensor());
     states.pooled.push_back(real ? encoded.pooled(sample) : at::Tensor());
   }
   return states;
 }
 
-CaptionStates encoded_states(const data::MicroBatch& mb, const CaptionEncoders& encoders) {
+/// The same by text encoders, `at_once` captions at a time (0: all).
+CaptionStates encoded_states(const data::MicroBatch& mb, const CaptionEncoders& encoders,
+                             int64_t at_once) {
   std::vector<std::vector<int32_t>> captions;
   std::vector<size_t> real;
   for (size_t i = 0; i < mb.sample_ids.size(); ++i) {
@@ -141,14 +152,20 @@ CaptionStates encoded_states(const data::MicroBatch& mb, const CaptionEncoders& 
     captions.emplace_back(mb.tokens.begin() + mb.cu_seqlens[i],
                           mb.tokens.begin() + mb.cu_seqlens[i + 1]);
   }
-  const CaptionEncoders::States made = encoders.encode(captions);
   CaptionStates states{.hidden = std::vector<at::Tensor>(mb.sample_ids.size()),
                        .pooled = std::vector<at::Tensor>(mb.sample_ids.size()),
                        .width = encoders.shape().width,
                        .pooled_width = encoders.shape().pooled_width};
-  for (size_t k = 0; k < real.size(); ++k) {
-    states.hidden[real[k]] = made.hidden[k];
-    states.pooled[real[k]] = made.pooled[static_cast<int64_t>(k)];
+  const size_t step = at_once > 0 ? static_cast<size_t>(at_once) : real.size();
+  for (size_t first = 0; first < real.size(); first += step) {
+    const size_t count = std::min(step, real.size() - first);
+    const auto begin = captions.begin() + static_cast<ptrdiff_t>(first);
+    const CaptionEncoders::States made =
+        encoders.encode({begin, begin + static_cast<ptrdiff_t>(count)});
+    for (size_t k = 0; k < count; ++k) {
+      states.hidden[real[first + k]] = made.hidden[k];
+      states.pooled[real[first + k]] = made.pooled[static_cast<int64_t>(k)];
+    }
   }
   return states;
 }
@@ -218,7 +235,7 @@ model::Batch to_diffusion_batch(const data::MicroBatch& mb, const DiffusionBatch
   batch.cu_seqlens.assign(mb.cu_seqlens.begin(), mb.cu_seqlens.end());
   if (batch.cu_seqlens.empty()) batch.cu_seqlens = {0};
   auto input = std::make_shared<model::DiffusionInput>();
-  if (in.encoded != nullptr && in.encoded->settings().channels > 0)
+  if (has_latents(in.encoded))
     input->clean = stored_latents(mb, in);
   else if (in.online != nullptr && in.online->vae)
     input->clean = encoded_latents(mb, in);
@@ -227,10 +244,11 @@ model::Batch to_diffusion_batch(const data::MicroBatch& mb, const DiffusionBatch
   batch.sizes = diffusion_sizes(in.config, mb.images, input->clean.size(2), input->clean.size(3),
                                 static_cast<int64_t>(mb.tokens.size()));
   batch.sizes.targets = mb.target_count;
-  if (in.encoded != nullptr && in.encoded->settings().text_width > 0)
+  if (has_text(in.encoded))
     set_captions(stored_states(mb, *in.encoded), in.config, in.dtype, *input);
   else if (in.online != nullptr && in.online->text)
-    set_captions(encoded_states(mb, *in.online->text), in.config, in.dtype, *input);
+    set_captions(encoded_states(mb, *in.online->text, in.captions_at_once), in.config, in.dtype,
+                 *input);
   draw(mb, in, *input);
   drop_shares(mb, in, *input);
   if (!in.config.takes_captions())

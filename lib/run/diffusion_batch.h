@@ -27,6 +27,7 @@ struct DiffusionBatchInputs {
   const EncodedSet* encoded = nullptr;  ///< what stands in place of pixels, captions or both
   const Encoders* online = nullptr;     ///< what encodes of them what is not stored
   int64_t pictures_at_once = 0;         ///< of online.vae, 0: all
+  int64_t captions_at_once = 0;         ///< of online.text, 0: all
   at::ScalarType dtype = at::kFloat;    ///< of clean pictures, noise and times
 };
 

@@ -1,5 +1,9 @@
 #include "lib/run/diffusion_family.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "lib/base/error.h"
 #include "lib/base/file.h"
 #include "lib/ckpt/hf_index.h"
@@ -7,7 +11,9 @@
 #include "lib/model/diffusion_load.h"
 #include "lib/run/diffusion_batch.h"
 #include "lib/run/diffusion_setup.h"
+#include "lib/run/encoded_store.h"
 #include "lib/run/grid_drawing.h"
+#include "lib/run/held_out_loss.h"
 
 namespace mm::run {
 
@@ -21,6 +27,8 @@ DiffusionFamily::DiffusionFamily(const Recipe& recipe,
       encoder_drop_(encoder_drops(recipe.diffusion, inputs_.shape())) {
   if (recipe.sample.every_steps > 0)
     grid_ = std::make_unique<const GridDrawing>(recipe, sets.back(), config_, inputs_);
+  if (recipe.validation.every_steps > 0)
+    held_out_ = std::make_unique<const HeldOutLoss>(recipe, sets.back(), config_, inputs_);
 }
 
 DiffusionFamily::~DiffusionFamily() = default;
@@ -28,6 +36,13 @@ DiffusionFamily::~DiffusionFamily() = default;
 model::Model DiffusionFamily::build() const { return model::build_diffusion(config_, objective_); }
 
 Json DiffusionFamily::config() const { return model::to_json(config_); }
+
+std::vector<OpenedData> DiffusionFamily::opened() const {
+  std::vector<OpenedData> all = inputs_.opened();
+  if (!held_out_) return all;
+  for (OpenedData& more : held_out_->opened()) all.push_back(std::move(more));
+  return all;
+}
 
 PackFootprint DiffusionFamily::footprint(const data::Pack& pack) const {
   PackFootprint result;
@@ -61,7 +76,19 @@ model::Batch DiffusionFamily::to_batch(const data::MicroBatch& micro_batch,
                                           .encoded = inputs_.stored(options.stage),
                                           .online = inputs_.online(options.stage),
                                           .pictures_at_once = recipe_.frozen_pictures_at_once,
+                                          .captions_at_once = recipe_.frozen_captions_at_once,
                                           .dtype = options.precision.master});
+}
+
+std::unique_ptr<data::SampleStore> DiffusionFamily::stage_store(
+    size_t stage, const data::SampleStore& set) const {
+  const EncodedSet* encoded = inputs_.stored(stage);
+  return encoded == nullptr ? nullptr : std::make_unique<EncodedStore>(set, *encoded);
+}
+
+double DiffusionFamily::encoding_bytes(size_t stage, const data::Pack& pack) const {
+  return inputs_.encoding_bytes(stage, pack,
+                                {recipe_.frozen_pictures_at_once, recipe_.frozen_captions_at_once});
 }
 
 std::optional<double> DiffusionFamily::divisor(const data::PlannedStep& step) const {
@@ -84,6 +111,39 @@ static void write_tokenizer(const std::filesystem::path& run, const data::Datase
   write_file_atomic(run / "hf/tokenizer_config.json", config.dump(2) + "\n");
 }
 
+/// A line where captions of the stage are longer than the model reads. Their lengths are those of
+/// the data set's tokenizer; captions that a text model fills up or cuts have model.text_padding.
+std::string DiffusionFamily::cut_captions(size_t stage, const data::SampleStore& set) const {
+  if (!config_.takes_captions() || inputs_.shape().text_length > 0) return "";
+  const std::vector<data::SampleSize> sizes = set.sizes();
+  int64_t cut = 0, longest = 0;
+  for (const data::SampleSize& size : sizes) {
+    cut += size.tokens > config_.caption_tokens ? 1 : 0;
+    longest = std::max<int64_t>(longest, size.tokens);
+  }
+  if (cut == 0) return "";
+  const std::string advice =
+      recipe_.model.from.empty()
+          ? fmt::format("model.text_encoder.max_tokens = {} reads them whole", longest)
+          : fmt::format("the longest has {}", longest);
+  return fmt::format(
+      "stage {}: {} of {} captions are longer than the {} tokens the model reads, and are cut with "
+      "their end marks; {}",
+      recipe_.stages[stage].name, cut, sizes.size(), config_.caption_tokens, advice);
+}
+
+std::vector<std::string> DiffusionFamily::remarks(
+    const std::vector<const data::SampleStore*>& sets) const {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < sets.size(); ++i) lines.push_back(cut_captions(i, *sets[i]));
+  if (recipe_.sample.every_steps > 0) {
+    const std::string guidance = guidance_remark(recipe_, recipe_.sample.guidance);
+    lines.push_back(guidance.empty() ? "" : "[sample] " + guidance);
+  }
+  std::erase(lines, "");
+  return lines;
+}
+
 void DiffusionFamily::check_directory(const std::filesystem::path& run) const {
   const EncoderRecord record = inputs_.record();
   if (record.vae.empty() && record.text.empty()) return;
@@ -97,6 +157,12 @@ void DiffusionFamily::check_directory(const std::filesystem::path& run) const {
         "{}: this run's captions were written otherwise: {}; put the former files back, "
         "or start another run",
         run.string(), otherwise);
+  const std::string stored = stored_difference(before, record);
+  if (!stored.empty())
+    throw UsageError(
+        "{}: this run was trained on what was encoded otherwise: {}; give the former set as "
+        "stage.encoded, or start another run",
+        run.string(), stored);
   if (changed(before.vae, record.vae) || changed(before.text, record.text))
     throw UsageError(
         "{}: this run was trained on the output of another {}; put the former files back, or start "

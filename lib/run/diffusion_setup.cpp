@@ -30,6 +30,9 @@ model::DiffusionConfig from_sizes(const Recipe& recipe, const StoredInputs& stor
   config.patch = t.patch;
   config.time_divisor = t.time_divisor;
   config.qk_norm = t.qk_norm;
+  config.position_scale = t.position_scale;
+  config.size_embedders = t.size_embedders;
+  config.dual_layers = t.dual_layers;
   if (stored.text_width > 0) {
     config.caption_width = stored.text_width;
     config.pooled_width = stored.pooled_width;
@@ -155,6 +158,11 @@ model::Objective objective_of(const DiffusionRecipe& recipe) {
   objective.min_snr_gamma = recipe.min_snr_gamma;
   objective.density = kDensities.at(recipe.time_draw);
   objective.shift = recipe.shift;
+  objective.shift_patches = recipe.shift_patches;
+  objective.density_mean = recipe.time_mean;
+  objective.density_deviation = recipe.time_deviation;
+  objective.mode_scale = recipe.time_mode_scale;
+  objective.from_table = recipe.time_table;
   objective.weight = kWeights.at(recipe.loss_weight);
   objective.per_element = recipe.normalisation == "element";
   objective.check();

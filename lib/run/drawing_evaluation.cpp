@@ -35,8 +35,8 @@ image::Image picture_of(const data::Sample& sample, int32_t side) {
 std::vector<image::Image> real_pictures(const EvalSamples& names, int32_t side,
                                         data::BucketShape size) {
   std::vector<image::Image> pictures;
-  for (const data::Sample& sample : names.samples)
-    pictures.push_back(image::resize(picture_of(sample, side), {size.width, size.height},
+  for (size_t i = 0; i < names.size(); ++i)
+    pictures.push_back(image::resize(picture_of(names.whole(i), side), {size.width, size.height},
                                      image::Filter::kBicubic));
   return pictures;
 }

@@ -7,14 +7,14 @@
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/ckpt/safetensors.h"
-#include "lib/run/encode_unit.h"
+#include "lib/run/encoded_unit.h"
 
 namespace fs = std::filesystem;
 
 namespace mm::run {
 namespace {
 
-constexpr const char *kSettings = "settings.json", *kKey = "settings";
+constexpr const char* kSettings = "settings.json";
 
 EncodedSettings settings_of(const EncodeOptions& options, const data::Dataset& dataset,
                             const Encoders& encoders) {
@@ -69,10 +69,25 @@ void agree_on(const fs::path& partial, const std::string& text) {
 bool is_present(const fs::path& path, const std::string& hash) {
   if (!fs::exists(path)) return false;
   const auto file = ckpt::SafetensorsFile::open(path);
-  const auto at = file.metadata().find(kKey);
+  const auto at = file.metadata().find(kSettingsKey);
   if (at == file.metadata().end() || at->second != hash)
     throw DataError("{}: made with other settings; remove it", path.string());
   return true;
+}
+
+/// Of a unit that is there.
+uint64_t absent_rows(const fs::path& unit) {
+  const auto file = ckpt::SafetensorsFile::open(unit);
+  const ckpt::TensorEntry* absent = file.find("absent");
+  return absent == nullptr || absent->shape.empty() ? 0 : absent->shape[0];
+}
+
+void check_absent(uint64_t absent, const EncodeOptions& options, uint64_t rows) {
+  if (static_cast<double>(absent) <= options.bad_limit * static_cast<double>(rows)) return;
+  throw DataError(
+      "{}: {} of {} rows could not be read, more than the limit of {:g} % (--bad-limit); mmshard "
+      "verify {} lists them, and mmshard pack --exclude makes a set without them",
+      options.dataset.string(), absent, rows, 100 * options.bad_limit, options.dataset.string());
 }
 
 /// A set of before captions' writing was recorded is whole without it.
@@ -87,13 +102,17 @@ bool is_complete(const fs::path& output, const EncodedSettings& settings,
   return true;
 }
 
-/// Writes the manifest and renames. Of several ranks that come here one wins, with equal bytes.
+/// Writes the manifest and renames, unless too many rows are absent. Of several ranks that come
+/// here one wins, with equal bytes.
 void finish(const fs::path& partial, const EncodeOptions& options,
             const EncodedSettings& settings) {
   try {
     EncodedManifest manifest{.settings = settings};
-    for (uint64_t unit = 0; unit < unit_count(settings.rows); ++unit)
+    for (uint64_t unit = 0; unit < unit_count(settings.rows); ++unit) {
       manifest.units.push_back(data::describe_file(partial, unit_name(unit)));
+      manifest.absent += absent_rows(partial / unit_name(unit));
+    }
+    check_absent(manifest.absent, options, settings.rows);
     write_file_atomic(partial / "manifest.json", to_json(manifest).dump(2) + "\n");
     fs::remove(partial / kSettings);
     fsync_directory(partial);
@@ -104,6 +123,32 @@ void finish(const fs::path& partial, const EncodeOptions& options,
   } catch (const fs::filesystem_error& error) {
     if (!fs::exists(options.output / "manifest.json"))
       throw IoError("{}: {}", options.output.string(), error.what());
+  }
+}
+
+/// This rank's units that are not there yet.
+void make_units(const EncodeOptions& options, const data::Dataset& dataset,
+                const Encoders& encoders, const EncodedSettings& settings, EncodeResult& result) {
+  const std::string hash = settings_hash(settings);
+  uint64_t absent = 0;
+  for (auto unit = static_cast<uint64_t>(options.rank); unit < result.units;
+       unit += static_cast<uint64_t>(options.world)) {
+    const fs::path path = options.output.string() + ".partial/" + unit_name(unit);
+    if (is_present(path, hash)) {
+      ++result.present;
+      continue;
+    }
+    const uint64_t first = unit * kUnitRows;
+    const std::vector<AbsentRow> unread =
+        encode_unit({dataset, encoders, settings, first, std::min(kUnitRows, settings.rows - first),
+                     options.threads},
+                    path, {{kSettingsKey, hash}, {kUnitKey, std::to_string(unit)}});
+    for (const AbsentRow& row : unread)
+      if (options.on_absent) options.on_absent(row);
+    absent += unread.size();
+    check_absent(absent, options, settings.rows);
+    ++result.made;
+    if (options.on_unit) options.on_unit(result.made + result.present, result.units);
   }
 }
 
@@ -119,31 +164,19 @@ EncodeResult encode_dataset(const EncodeOptions& options) {
   if (is_complete(options.output, settings, dataset->manifest())) {
     result.present = result.units;
     result.complete = true;
+    result.absent = read_encoded_manifest(options.output).absent;
     return result;
   }
   const fs::path partial = options.output.string() + ".partial";
-  const std::string text = to_json(settings).dump(2) + "\n", hash = xxh3_128_hex(text);
-  agree_on(partial, text);
-  for (uint64_t unit = 0; unit < result.units; ++unit) {
-    if (unit % static_cast<uint64_t>(options.world) != static_cast<uint64_t>(options.rank))
-      continue;
-    const fs::path path = partial / unit_name(unit);
-    if (is_present(path, hash)) {
-      ++result.present;
-      continue;
-    }
-    const uint64_t first = unit * kUnitRows;
-    encode_unit({*dataset, *encoders, settings, first, std::min(kUnitRows, settings.rows - first),
-                 options.threads},
-                path, {{kKey, hash}});
-    ++result.made;
-    if (options.on_unit) options.on_unit(result.made + result.present, result.units);
-  }
+  agree_on(partial, settings_text(settings));
+  make_units(options, *dataset, *encoders, settings, result);
+  const std::string hash = settings_hash(settings);
   bool all = true;
   for (uint64_t unit = 0; unit < result.units; ++unit)
     all = all && (fs::exists(options.output) || is_present(partial / unit_name(unit), hash));
   if (all) finish(partial, options, settings);
   result.complete = is_complete(options.output, settings, dataset->manifest());
+  if (result.complete) result.absent = read_encoded_manifest(options.output).absent;
   return result;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "lib/ckpt/safetensors_header.h"
 #include "lib/data/dataset.h"
@@ -13,8 +15,10 @@ namespace mm::run {
 /// `metadata`:
 ///   latents.HxW.rows [n] i64, latents.HxW [n, 2C or C, h, w]   for each size of pictures, pixels
 ///   captions.ends [count] i64, captions [tokens, D], pooled [count, P]
-/// Throws DataError naming the row for a sample that is damaged or has not one picture, or sides
-/// that the VAE's factor does not divide.
+///   sums [count, 4] i64: XXH3-64 of a row's latents, caption, pooled vector and ids (UnitPart)
+///   absent [n] i64: rows that could not be read, if any; they have no latents and an empty caption
+/// Throws DataError naming the row for a sample that has not one picture, or sides that the VAE's
+/// factor does not divide, and for what is not finite in the dtype.
 struct UnitJob {
   const data::Dataset& dataset;
   const Encoders& encoders;
@@ -22,7 +26,12 @@ struct UnitJob {
   uint64_t first = 0, count = 0;
   int threads = 0;
 };
-void encode_unit(const UnitJob& job, const std::filesystem::path& path,
-                 const ckpt::Metadata& metadata);
+/// A row that could not be read, and why.
+struct AbsentRow {
+  uint64_t row = 0;
+  std::string reason;
+};
+std::vector<AbsentRow> encode_unit(const UnitJob& job, const std::filesystem::path& path,
+                                   const ckpt::Metadata& metadata);
 
 }  // namespace mm::run

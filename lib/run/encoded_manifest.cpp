@@ -123,23 +123,36 @@ EncodedSettings encoded_settings_from(const Json& json, const std::string& origi
   } else if (!s.text.empty()) {
     s.text_models = {s.text};
   }
+  if (s.vae.empty() != (s.channels == 0) || s.text.empty() != (s.text_width == 0))
+    throw DataError("{}: {} channels by VAE \"{}\", captions {} wide by text encoder \"{}\"",
+                    origin, s.channels, s.vae, s.text_width, s.text);
   if (flag(f, "scaled") || s.scale == 0)
     throw DataError("{}: latents that are scaled already are not expected here", origin);
   return s;
 }
 
+std::string settings_text(const EncodedSettings& settings) {
+  return to_json(settings).dump(2) + "\n";
+}
+
+std::string settings_hash(const EncodedSettings& settings) {
+  return xxh3_128_hex(settings_text(settings));
+}
+
 std::string unit_name(uint64_t unit) { return fmt::format("unit-{:07}.safetensors", unit); }
 
-uint64_t unit_count(uint64_t rows) { return (rows + kUnitRows - 1) / kUnitRows; }
+uint64_t unit_count(uint64_t rows) { return rows / kUnitRows + (rows % kUnitRows != 0 ? 1 : 0); }
 
 Json to_json(const EncodedManifest& manifest) {
   Json units = Json::array();
   for (const data::FileEntry& unit : manifest.units)
     units.push_back({{"file", unit.file}, {"bytes", unit.bytes}, {"xxh3_128", unit.xxh3_128}});
-  return {{"format", kFormat},
-          {"version", kVersion},
-          {"settings", to_json(manifest.settings)},
-          {"units", std::move(units)}};
+  Json json{{"format", kFormat},
+            {"version", kVersion},
+            {"settings", to_json(manifest.settings)},
+            {"units", std::move(units)}};
+  if (manifest.absent > 0) json["absent"] = manifest.absent;
+  return json;
 }
 
 EncodedManifest read_encoded_manifest(const std::filesystem::path& directory) {
@@ -151,6 +164,7 @@ EncodedManifest read_encoded_manifest(const std::filesystem::path& directory) {
     throw DataError("{}: format {} version {}; expected {} {}", origin, fields.text("format"),
                     fields.at("version").dump(), kFormat, kVersion);
   EncodedManifest manifest{.settings = encoded_settings_from(fields.at("settings"), origin)};
+  if (json.contains("absent")) manifest.absent = fields.integer<uint64_t>("absent");
   for (const Json& unit : fields.array("units")) {
     const data::JsonFields entry(unit, origin);
     manifest.units.push_back(

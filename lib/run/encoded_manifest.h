@@ -36,10 +36,15 @@ Json to_json(const EncodedSettings& settings);
 /// Throws DataError naming key and `origin`.
 EncodedSettings encoded_settings_from(const Json& json, const std::string& origin);
 
+/// The settings as `encode` writes them, and their XXH3-128, which every unit's metadata has.
+std::string settings_text(const EncodedSettings& settings);
+std::string settings_hash(const EncodedSettings& settings);
+
 /// OUT/manifest.json of an encoded set.
 struct EncodedManifest {
   EncodedSettings settings;
   std::vector<data::FileEntry> units;  ///< rows [i * kUnitRows, (i + 1) * kUnitRows)
+  uint64_t absent = 0;                 ///< rows that could not be read when they were to be encoded
 };
 inline constexpr uint64_t kUnitRows = 256;
 std::string unit_name(uint64_t unit);

@@ -34,6 +34,7 @@ int run_verb(const std::string& verb, const Json& options) {
     if (verb == "caption") return verb_caption(options);
     if (verb == "sample") return verb_sample(options);
     if (verb == "encode") return verb_encode(options);
+    if (verb == "verify") return verb_verify(options);
   } catch (const c10::Error& error) {
     throw InternalError("LibTorch: {}", error.what_without_backtrace());
   }

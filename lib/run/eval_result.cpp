@@ -4,20 +4,51 @@
 
 #include <algorithm>
 
+#include "lib/base/error.h"
+
 namespace mm::run {
+
+namespace {
+
+Json scores_json(const std::vector<EvalRow>& rows) {
+  Json scores = Json::object();
+  for (const EvalRow& row : rows) {
+    scores[row.name] = {{"samples", row.score.samples},      {"exact_match", row.score.exact},
+                        {"word_f1", row.score.f1},           {"recall_at_1", row.score.recall_1},
+                        {"recall_at_5", row.score.recall_5}, {"recall_at_10", row.score.recall_10}};
+  }
+  return scores;
+}
+
+/// `value` where it is an object, or there is none.
+const Json& object_of(const Json& json, const char* key) {
+  static const Json kNone = Json::object();
+  if (!json.contains(key)) return kNone;
+  if (!json.at(key).is_object()) (void)json.at(key).at("");  // throws, saying the type
+  return json.at(key);
+}
+
+std::string figures_text(const Json& figures) {
+  std::string line;
+  for (const auto& [name, value] : figures.items()) {
+    if (value.is_object())
+      line += fmt::format("  {}:{}", name, figures_text(value));
+    else if (value.is_number_float())
+      line += fmt::format("  {} {:.4f}", name, value.get<double>());
+    else if (name != "data")
+      line += fmt::format("  {} {}", name, value.dump());
+  }
+  return line;
+}
+
+}  // namespace
 
 Json EvalResult::to_json() const {
   Json json{{"schema", 1},
             {"data", data},
             {"step", step},
-            {"scores", Json::object()},
+            {"scores", scores_json(rows)},
             {"pictures", Json::array()}};
-  for (const EvalRow& row : rows) {
-    json["scores"][row.name] = {
-        {"samples", row.score.samples},      {"exact_match", row.score.exact},
-        {"word_f1", row.score.f1},           {"recall_at_1", row.score.recall_1},
-        {"recall_at_5", row.score.recall_5}, {"recall_at_10", row.score.recall_10}};
-  }
   for (const EvalPicture& p : pictures) {
     json["pictures"].push_back({{"key", p.key},
                                 {"truth", p.outcome.truth},
@@ -31,14 +62,15 @@ Json EvalResult::to_json() const {
     json["rebuilt"].push_back(
         {{"key", p.key}, {"psnr", p.psnr}, {"real", p.real_uri}, {"picture", p.data_uri}});
   if (!tasks.empty()) json["tasks"] = tasks;
+  if (!sets.empty()) json["sets"] = sets;
   return json;
 }
 
 EvalResult EvalResult::from_json(const Json& json) {
   EvalResult result{.data = json.value("data", ""), .step = json.value("step", int64_t{0})};
-  result.tasks = json.value("tasks", Json::object());
-  const Json scores = json.value("scores", Json::object());
-  for (const auto& [name, s] : scores.items()) {
+  result.tasks = object_of(json, "tasks");
+  result.sets = object_of(json, "sets");
+  for (const auto& [name, s] : object_of(json, "scores").items()) {
     result.rows.push_back(
         {name,
          {s.value("samples", size_t{0}), s.value("exact_match", 0.0), s.value("word_f1", 0.0),
@@ -55,11 +87,25 @@ EvalResult EvalResult::from_json(const Json& json) {
          p.value("picture", ""),
          p.value("real", "")});
   }
+  if (result.sets.empty()) result.file_by_set();
   return result;
+}
+
+void EvalResult::file_by_set() {
+  if (!rows.empty()) sets[data]["names"] = scores_json(rows);
+  for (auto& [name, figures] : tasks.items()) {
+    if (!figures.contains("data")) figures["data"] = data;
+    sets[figures.at("data").get<std::string>()][name] = figures;
+  }
 }
 
 void EvalResult::keep(const EvalResult& before) {
   if (before.step != step) return;
+  for (const auto& [set, all] : before.sets.items()) {
+    for (const auto& [name, figures] : all.items()) {
+      if (!sets.contains(set) || !sets[set].contains(name)) sets[set][name] = figures;
+    }
+  }
   for (const auto& [name, figures] : before.tasks.items()) {
     if (!tasks.contains(name)) tasks[name] = figures;
   }
@@ -69,23 +115,20 @@ void EvalResult::keep(const EvalResult& before) {
   data = before.data;
 }
 
-std::string EvalResult::task_lines() const {
-  const auto line_of = [](const auto& self, const Json& figures) -> std::string {
-    std::string line;
-    for (const auto& [name, value] : figures.items()) {
-      if (value.is_object())
-        line += fmt::format("  {}:{}", name, self(self, value));
-      else if (value.is_number_float())
-        line += fmt::format("  {} {:.4f}", name, value.template get<double>());
-      else
-        line += fmt::format("  {} {}", name, value.dump());
-    }
-    return line;
-  };
+std::string task_lines(const Json& tasks) {
   std::string out;
-  for (const auto& [task, figures] : tasks.items())
-    out += fmt::format("{:<11}{}\n", task, line_of(line_of, figures));
+  for (const auto& [task, figures] : tasks.items()) {
+    if (task != "names") out += fmt::format("{:<11}{}\n", task, figures_text(figures));
+  }
   return out;
+}
+
+EvalResult read_eval(const std::filesystem::path& path) {
+  try {
+    return EvalResult::from_json(read_json_file(path));
+  } catch (const Json::exception& error) {
+    throw DataError("{}: no result of mmtrain eval: {}", path.string(), error.what());
+  }
 }
 
 std::string EvalResult::table(size_t limit) const {

@@ -39,17 +39,27 @@ struct EvalResult {
   std::vector<EvalPicture> pictures;
   std::vector<RebuiltPicture> rebuilt;  ///< of autoencoders
   Json tasks = Json::object();          ///< figures of other tasks (task_scores.h), by their names
+  /// All figures of the checkpoint: by data set, then by task; "names" has the scores by row.
+  Json sets = Json::object();
 
   Json to_json() const;
+  /// Throws Json::exception for values of other types.
   static EvalResult from_json(const Json& json);
-  /// Takes over what `before` says of the same checkpoint and this does not: tasks by their names,
-  /// and scores with their pictures and data set if there are none here.
+  /// Puts scores and tasks into `sets` under `data`, and `data` into tasks that name no set.
+  void file_by_set();
+  /// Takes over what `before` says of the same checkpoint and this does not: sets and their tasks,
+  /// tasks by their names, and scores with their pictures and data set if there are none here. Both
+  /// were filed.
   void keep(const EvalResult& before);
-  /// One line a task.
-  std::string task_lines() const;
   /// Text table: rows of scores in percent, then true name, model's name, right or wrong, for the
   /// first `limit` pictures.
   std::string table(size_t limit) const;
 };
+
+/// One line a task; "names" and the data sets of figures are left out.
+std::string task_lines(const Json& tasks);
+
+/// Reads an eval.json. Throws DataError naming the file.
+EvalResult read_eval(const std::filesystem::path& path);
 
 }  // namespace mm::run

@@ -13,7 +13,7 @@ namespace {
 /// pass serves all.
 std::vector<NamedPicture> ask_blank(const TrainedModel& trained, const EvalSamples& all,
                                     int64_t max_new_tokens) {
-  data::Sample blank = all.samples.front();
+  data::Sample blank = all.whole(0);
   std::fill(blank.pixels.begin(), blank.pixels.end(), uint8_t{255});
   const std::string guess = answer(trained, *trained.params, {&blank}, max_new_tokens).front();
   const std::vector<double> scores = truth_scores(trained, *trained.params, all, blank);
@@ -34,8 +34,8 @@ std::vector<NamedPicture> name_pictures(const TrainedModel& trained, const model
                      .total = static_cast<int64_t>(all.size())});
   std::vector<NamedPicture> outcomes;
   for (size_t i = 0; i < all.size(); ++i) {
-    outcomes.push_back({all.truths[i], answers[i],
-                        rank_of(truth_scores(trained, params, all, all.samples[i]), i)});
+    outcomes.push_back(
+        {all.truths[i], answers[i], rank_of(truth_scores(trained, params, all, all.whole(i)), i)});
     progress.add(1);
   }
   progress.finish();
@@ -61,16 +61,17 @@ EvalResult evaluate_names(const TrainedModel& trained, const EvalSamples& all,
   const std::vector<NamedPicture> outcomes =
       name_pictures(trained, *trained.params, all, answers, "trained");
   result.rows.push_back({"trained", score_names(outcomes)});
-  const model::SimpleParams untrained = trained.untrained();
-  result.rows.push_back(
-      {"untrained", score_names(name_pictures(trained, untrained, all,
-                                              answers_to(trained, untrained, all, max_new_tokens),
-                                              "untrained"))});
+  if (trained.step > 0) {  // what a published model began with is not known
+    const model::SimpleParams untrained = trained.untrained();
+    result.rows.push_back(
+        {"untrained", score_names(name_pictures(trained, untrained, all,
+                                                answers_to(trained, untrained, all, max_new_tokens),
+                                                "untrained"))});
+  }
   result.rows.push_back(
       {"trained, blank picture", score_names(ask_blank(trained, all, max_new_tokens))});
   for (size_t i = 0; i < outcomes.size(); ++i)
-    result.pictures.push_back(
-        {all.keys[i], outcomes[i], picture_data_uri(trained, all.samples[i])});
+    result.pictures.push_back({all.keys[i], outcomes[i], picture_data_uri(trained, all.whole(i))});
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "lib/run/frozen_encoders.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -57,7 +58,43 @@ at::Tensor mean_and_deviation(const model::Vae& vae, const at::Tensor& pictures,
 Json to_json(const EncoderRecord& record) {
   Json json{{"schema", 1}, {"vae", record.vae}, {"text", record.text}};
   if (!record.writing.empty()) json["text_writing"] = to_json(record.writing);
+  for (const StoredRecord& stage : record.stages) {
+    json["stages"].push_back({{"dtype", stage.dtype},
+                              {"mean_only", stage.mean_only},
+                              {"preprocessing", stage.preprocessing}});
+  }
   return json;
+}
+
+static std::string in_words(const StoredRecord& stage) {
+  if (stage.dtype.empty()) return "encoded on the way";
+  return fmt::format("stored in {} as {}, preparation {}", stage.dtype,
+                     stage.mean_only ? "means alone" : "means and deviations",
+                     stage.preprocessing.substr(0, 8));
+}
+
+std::string stored_difference(const EncoderRecord& before, const EncoderRecord& now) {
+  for (size_t i = 0; i < std::min(before.stages.size(), now.stages.size()); ++i) {
+    if (before.stages[i] == now.stages[i]) continue;
+    return fmt::format("stage {} is {}, before it was {}", i, in_words(now.stages[i]),
+                       in_words(before.stages[i]));
+  }
+  return "";
+}
+
+static std::vector<StoredRecord> stages_from(const data::JsonFields& fields) {
+  std::vector<StoredRecord> stages;
+  for (const Json& one : fields.array("stages")) {
+    const data::JsonFields stage(one, fields.origin());
+    const Json& mean_only = stage.at("mean_only");
+    if (!mean_only.is_boolean())
+      throw DataError("{}: key \"mean_only\" is {}, expected true or false", fields.origin(),
+                      mean_only.dump());
+    stages.push_back({.dtype = stage.text("dtype"),
+                      .mean_only = mean_only.get<bool>(),
+                      .preprocessing = stage.text("preprocessing")});
+  }
+  return stages;
 }
 
 EncoderRecord read_encoder_record(const std::filesystem::path& run) {
@@ -66,9 +103,10 @@ EncoderRecord read_encoder_record(const std::filesystem::path& run) {
   const Json json = read_json_file(path);
   const std::string origin = path.string();
   const data::JsonFields fields(json, origin);
-  EncoderRecord record{.vae = fields.text("vae"), .text = fields.text("text"), .writing = {}};
+  EncoderRecord record{.vae = fields.text("vae"), .text = fields.text("text")};
   if (json.contains("text_writing"))
     record.writing = caption_writing_from(json.at("text_writing"), origin);
+  if (json.contains("stages")) record.stages = stages_from(fields);
   return record;
 }
 

@@ -44,13 +44,25 @@ std::shared_ptr<const Encoders> load_encoders(const EncoderPaths& paths,
 /// time (0: all).
 at::Tensor mean_and_deviation(const model::Vae& vae, const at::Tensor& pictures, int64_t at_once);
 
+/// How what a stage reads was stored: other numbers come of it, though the models are the same.
+struct StoredRecord {
+  std::string dtype;  ///< EncodedSettings; empty: the stage encodes on the way
+  bool mean_only = false;
+  std::string preprocessing;
+  bool operator==(const StoredRecord&) const = default;
+};
+
 /// RUN/encoders.json: what a run's latents and embeddings are of, so that pictures are drawn by the
 /// same models. Empty hashes: pixels, caption ids or classes.
 struct EncoderRecord {
-  std::string vae, text;                ///< model_hash, text_models_hash
-  std::vector<CaptionWriting> writing;  ///< of the captions; empty: not known
+  std::string vae, text;                     ///< model_hash, text_models_hash
+  std::vector<CaptionWriting> writing = {};  ///< of the captions; empty: not known
+  std::vector<StoredRecord> stages = {};  ///< one a stage; empty: not known, or nothing is stored
 };
 Json to_json(const EncoderRecord& record);
+/// What a stage reads otherwise, in words, "" for nothing: "stage 1 is stored in bf16 ..., before
+/// it was ...". Nothing differs from what is not known.
+std::string stored_difference(const EncoderRecord& before, const EncoderRecord& now);
 /// Of a run without the file: empty.
 EncoderRecord read_encoder_record(const std::filesystem::path& run);
 

@@ -118,7 +118,8 @@ class Settings {
   std::string origin_;
 };
 
-Settings open_settings(const fs::path& directory) {
+/// Nothing where no file says how pictures are prepared.
+std::optional<Settings> find_settings(const fs::path& directory) {
   const fs::path own = directory / "preprocessor_config.json";
   const fs::path nested = directory / "processor_config.json";
   for (const fs::path& path : {own, nested}) {
@@ -128,8 +129,13 @@ Settings open_settings(const fs::path& directory) {
     const bool states = json.contains("image_mean") || json.contains("size");
     if (path == nested && !states) continue;
     if (!json.is_object()) throw DataError("{}: a JSON object expected", path.string());
-    return {std::move(json), path.string()};
+    return Settings{std::move(json), path.string()};
   }
+  return std::nullopt;
+}
+
+Settings open_settings(const fs::path& directory) {
+  if (auto settings = find_settings(directory)) return *std::move(settings);
   throw IoError(
       "{}: no preprocessor_config.json, nor a processor_config.json with \"image_processor\": "
       "nothing says how pictures are prepared",
@@ -209,6 +215,17 @@ HfPictures read_hf_pictures(const fs::path& directory) {
   pictures.mean = settings.three("image_mean", pictures.mean);
   pictures.std = settings.three("image_std", pictures.std);
   return pictures;
+}
+
+std::optional<HfNorm> read_hf_norm(const fs::path& directory) {
+  const std::optional<Settings> settings = find_settings(directory);
+  if (!settings || (!settings->has("image_mean") && !settings->has("image_std")))
+    return std::nullopt;
+  HfNorm norm{.mean = settings->three("image_mean", HfPictures().mean),
+              .std = settings->three("image_std", HfPictures().std)};
+  for (const double deviation : norm.std)
+    if (deviation <= 0) settings->fail("image_std", "three numbers above 0");
+  return norm;
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct HfPictures {
   std::vector<std::vector<int64_t>> grid_points;
   int64_t patch = 14, merge = 2;                              ///< qwen
   int64_t min_pixels = 56 * 56, max_pixels = 1280 * 28 * 28;  ///< qwen: of the prepared picture
+  bool operator==(const HfPictures&) const = default;
 };
 
 /// Classes of pictures that transformers has a processor for.
@@ -34,6 +36,14 @@ enum class HfProcessor { kClip, kSiglip, kLlavaNext, kLlavaOnevision, kQwen2Vl }
 /// anything else: oblong sizes, a crop of another size, no resizing, no normalisation, another
 /// rescale factor than 1 / 255; IoError if there is neither file.
 HfPictures read_hf_pictures(const std::filesystem::path& directory);
+
+/// Of each channel: a model sees (byte / 255 - mean) / std.
+struct HfNorm {
+  std::vector<double> mean, std;
+};
+/// Those of the same files, whatever else they say; nothing where there is no such file, or neither
+/// "image_mean" nor "image_std" in it. Throws DataError naming file and key.
+std::optional<HfNorm> read_hf_norm(const std::filesystem::path& directory);
 
 /// preprocessor_config.json that reads back the same. `processor`: the class that transformers
 /// makes of it.

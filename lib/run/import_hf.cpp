@@ -28,15 +28,18 @@ std::string counted(double epochs) {
   return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
 }
 
+/// Rows of the data, 0 if they cannot be known.
 int64_t samples_of(ImportContext& c) {
   if (c.options.samples > 0) return c.options.samples;
   const std::string path = c.shown("data_path");
   for (const KnownSet& set : kKnownSets) {
     if (!path.ends_with(set.file)) continue;
-    c.report.notes.push_back(
-        fmt::format("{} is taken to have its published {} samples; --samples N "
-                    "says otherwise",
-                    set.file, set.samples));
+    const std::string note = fmt::format(
+        "{} is taken to have its published {} samples; --samples N "
+        "says otherwise",
+        set.file, set.samples);
+    std::vector<std::string>& notes = c.report.notes;
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     return set.samples;
   }
   return 0;
@@ -72,7 +75,9 @@ Batch map_batch(ImportContext& c) {
 }
 
 /// As the trainer counts: batches of an epoch over all devices, rounded up, in whole accumulations.
+/// 0 if they cannot be known.
 int64_t steps_an_epoch(int64_t samples, const Batch& b) {
+  if (samples == 0 || b.world == 0) return 0;
   const int64_t at_once = b.per_device * b.world;
   const int64_t batches = samples / at_once + (samples % at_once != 0 ? 1 : 0);
   return std::max<int64_t>(batches / b.accumulation, 1);
@@ -139,7 +144,10 @@ void map_optimizer(ImportContext& c) {
   take("weight_decay", "stage.weight_decay", 0, 10, 0);
   take("adam_beta1", "stage.beta1", 0, 0.999999, 0.9);
   take("adam_beta2", "stage.beta2", 0, 0.999999, 0.999);
-  take("adam_epsilon", "stage.eps", 0, 1, 1e-8);
+  const std::string optimizer = c.text("optim").value_or("adamw_torch");
+  const bool lion = optimizer == "lion" || optimizer == "lion_32bit";
+  if (!lion) take("adam_epsilon", "stage.eps", 0, 1, 1e-8);
+  c.needless("adam_epsilon", "lion divides by nothing");
   const auto own = deepspeed_number(c, "deepspeed.gradient_clipping");
   if (own && *own <= 1e9) {
     c.set("stage.clip_norm", toml_text(*own), {"deepspeed.gradient_clipping"});
@@ -147,9 +155,7 @@ void map_optimizer(ImportContext& c) {
   } else {
     take("max_grad_norm", "stage.clip_norm", 0, 1e9, 1.0);
   }
-  const std::string optimizer = c.text("optim").value_or("adamw_torch");
-  if (optimizer == "lion" || optimizer == "lion_32bit")
-    return c.set("stage.optimizer", toml_word("lion"), {"optim"});
+  if (lion) return c.set("stage.optimizer", toml_word("lion"), {"optim"});
   if (optimizer.starts_with("adamw") && optimizer.find("bit") == std::string::npos)
     return c.map({"optim"}, "stage.optimizer", toml_word("adamw"));
   c.lose("optim", "optimizers here are adamw and lion: the recipe has adamw");
@@ -162,13 +168,13 @@ void map_fp16(ImportContext& c) {
   c.needless("deepspeed.fp16.loss_scale", "0: the scale moves, as here");
   const auto power = deepspeed_number(c, "deepspeed.fp16.initial_scale_power");
   if (power && *power <= 99)
-    c.set("precision.loss_scale", toml_text(std::exp2(*power)),
-          {"deepspeed.fp16.initial_scale_power"});
+    set_loss_scale(c, std::exp2(*power), "deepspeed.fp16.initial_scale_power");
   if (const auto window = c.integer("deepspeed.fp16.loss_scale_window", 1, 1 << 30))
     c.set("precision.loss_scale_growth_steps", toml_text(*window),
           {"deepspeed.fp16.loss_scale_window"});
   c.lose("deepspeed.fp16.hysteresis", "the scale is halved at the first overflow");
-  c.lose("deepspeed.fp16.min_loss_scale", "the scale may fall until the run ends with an error");
+  c.lose("deepspeed.fp16.min_loss_scale",
+         "the scale may fall to 2^-24, where an overflow ends the run with an error");
 }
 
 void map_precision(ImportContext& c) {
@@ -188,13 +194,24 @@ void map_precision(ImportContext& c) {
     c.set("recompute.mode", toml_word("block"), {"gradient_checkpointing"});
 }
 
-void map_saving(ImportContext& c, int64_t an_epoch) {
+void map_save_times(ImportContext& c, const Batch& batch) {
+  constexpr const char* kKey = "checkpoint.every_steps";
   const std::string strategy = c.text("save_strategy").value_or("steps");
   int64_t every = 0;
   if (strategy == "steps") every = c.integer("save_steps", 1, int64_t{1} << 40).value_or(500);
-  if (strategy == "epoch") every = an_epoch;
-  c.set("checkpoint.every_steps", toml_text(every), {"save_strategy", "save_steps"},
-        every == 0 ? "at the end alone" : "");
+  if (strategy == "epoch") every = steps_an_epoch(samples_of(c), batch);
+  c.draft.set(kKey, toml_text(every), every == 0 ? "at the end alone" : "");
+  if (strategy == "epoch" && every == 0)
+    c.lose("save_strategy",
+           "the steps of an epoch are not known (give --samples N and --world N): the recipe saves "
+           "at the end alone");
+  else
+    c.map({"save_strategy"}, kKey, toml_text(every));
+  c.map({"save_steps"}, kKey, toml_text(every));
+}
+
+void map_saving(ImportContext& c, const Batch& batch) {
+  map_save_times(c, batch);
   if (const auto keep = c.integer("save_total_limit", 1, 1 << 20)) {
     c.set("checkpoint.keep_last", toml_text(std::max<int64_t>(*keep, 2)), {"save_total_limit"},
           *keep < 2 ? "2 at least: the older one stays until the newer one is whole" : "");
@@ -214,6 +231,13 @@ void map_saving(ImportContext& c, int64_t an_epoch) {
 
 void set_warmup(ImportContext& c, int64_t warmup, std::string_view flag) {
   c.set("stage.schedule.warmup_steps", toml_text(warmup), {flag});
+}
+
+void set_loss_scale(ImportContext& c, double scale, std::string_view flag) {
+  constexpr double kSmallest = 0x1p-23;  // what the recipe takes
+  const double rounded = std::max(kSmallest, std::exp2(std::floor(std::log2(scale))));
+  c.set("precision.loss_scale", toml_text(rounded), {flag},
+        rounded == scale ? "" : fmt::format("{}, rounded to a power of two", scale));
 }
 
 void set_linear(ImportContext& c, std::string_view flag) {
@@ -237,8 +261,7 @@ int64_t map_hf_trainer(ImportContext& c) {
   map_schedule(c);
   map_optimizer(c);
   map_precision(c);
-  const int64_t samples = c.options.samples;
-  map_saving(c, samples > 0 && batch.world > 0 ? steps_an_epoch(samples, batch) : 0);
+  map_saving(c, batch);
   map_deepspeed(c, {batch.per_device, batch.accumulation, batch.world});
   return batch.world;
 }

@@ -82,6 +82,17 @@ void map_model(ImportContext& c) {
   }
 }
 
+void map_projector(ImportContext& c) {
+  if (c.given("vision_tower") && !c.given("mm_projector_type"))
+    c.report.notes.emplace_back(
+        "no --mm_projector_type: LLaVA's new projectors are then linear; model.projector has that "
+        "word, left out it is as config.json of model.from says");
+  const auto kind = c.text("mm_projector_type");
+  if (kind == "linear" || kind == "mlp2x_gelu")
+    c.set("model.projector", toml_text(*kind), {"mm_projector_type"});
+  c.lose("mm_projector_type", "projectors here are linear or mlp2x_gelu (model.projector)");
+}
+
 using Pairs = std::vector<std::pair<int64_t, int64_t>>;
 
 /// The numbers of "[(336, 672), (672, 336)]" or "(1x1),...,(6x6)" in twos; nothing for other text.
@@ -163,12 +174,9 @@ void map_geometry(ImportContext& c, PackCommand& pack) {
 }
 
 void map_data(ImportContext& c, PackCommand& pack) {
-  pack.source = c.text("data_path").value_or(base_name(c.shown("data_path")));
+  set_data(c, pack);
   pack.image_root = c.text("image_folder").value_or("");
-  pack.out = packed_name(pack.source);
   pack.tokenizer = c.text("model_name_or_path").value_or("MODEL") + "/tokenizer.model";
-  c.set("stage.data", toml_text(pack.out), {}, "packed by the command above");
-  c.map({"data_path"}, "mmshard pack", pack.source);
   c.map({"image_folder"}, "mmshard pack --image-root", pack.image_root);
   const TowerName tower = read_tower_name(c.shown("vision_tower"));
   pack.image_side = tower.image_side;
@@ -196,10 +204,22 @@ std::string stage_name(ImportContext& c) {
 
 }  // namespace
 
+void set_data(ImportContext& c, PackCommand& pack) {
+  pack.source = c.text("data_path").value_or(base_name(c.shown("data_path")));
+  pack.out = packed_name(pack.source);
+  // A directory that is not there is refused, as with model.from.
+  constexpr const char* kReason = "the run names no data (--data_path)";
+  const bool named = c.given("data_path");
+  if (!named) c.report.missing.push_back({"stage.data", kReason});
+  c.set("stage.data", toml_text(pack.out), {}, named ? "packed by the command above" : kReason);
+  c.map({"data_path"}, "mmshard pack", pack.source);
+}
+
 void map_llava(ImportContext& c, const std::filesystem::path& script, PackCommand& pack) {
   add_deepspeed(c, script);
   c.draft.set("stage.name", toml_text(stage_name(c)));
   map_model(c);
+  map_projector(c);
   map_data(c, pack);
   map_parts(c);
   map_llava_lora(c);

@@ -82,7 +82,6 @@ constexpr FlagRemark kLlava[] = {
     {"mm_patch_merge_type", "flat", true, "as config.json of model.from says"},
     {"mm_patch_merge_type", "spatial_unpad", true, "as config.json of model.from says"},
     {"mm_patch_merge_type", "", false, "features of tiles are unpadded, with newlines"},
-    {"mm_projector_type", "", true, "as config.json of model.from says"},
     {"mm_resampler_type", "", false, "there is no resampler"},
     {"mm_spatial_pool_mode", "", false, "of video features"},
     {"mm_spatial_pool_stride", "", false, "of video features"},

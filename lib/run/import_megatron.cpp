@@ -22,6 +22,13 @@ void map_model(ImportContext& c) {
   c.map({"pretrained_checkpoint"}, "model.from", "in that directory");
 }
 
+/// As map_schedule() takes --lr-decay-style.
+bool rate_falls(ImportContext& c) {
+  const std::string style = c.text("lr_decay_style").value_or("linear");
+  return style == "linear" || style == "cosine" ||
+         (style == "WSD" && c.text("lr_wsd_decay_iters").has_value());
+}
+
 void map_parts(ImportContext& c) {
   std::vector<std::string> parts;
   if (!c.truth("freeze_ViT")) parts.emplace_back("vision");
@@ -36,6 +43,7 @@ void map_parts(ImportContext& c) {
   }
   if (rate) c.map({"lr"}, "stage.lr", toml_text(*rate));
   const double low = c.number("min_lr", 0, 10).value_or(0);
+  if (!rate_falls(c)) return c.needless("min_lr", "the rate of the recipe is constant");
   if (rate && *rate > 0 && low <= *rate)
     c.set("stage.schedule.min_ratio", toml_text(low / *rate), {"min_lr"});
 }
@@ -124,7 +132,7 @@ void map_precision(ImportContext& c) {
   c.set("precision.compute", toml_word(bf16 ? "bf16" : fp16 ? "fp16" : "fp32"), {"bf16", "fp16"});
   if (fp16) {
     if (const auto scale = c.number("initial_loss_scale", 1e-7, 1e30))
-      c.set("precision.loss_scale", toml_text(*scale), {"initial_loss_scale"});
+      set_loss_scale(c, *scale, "initial_loss_scale");
     if (const auto window = c.integer("loss_scale_window", 1, 1 << 30))
       c.set("precision.loss_scale_growth_steps", toml_text(*window), {"loss_scale_window"});
   }
@@ -160,17 +168,14 @@ void map_pictures(ImportContext& c, PackCommand& pack) {
 }
 
 void map_data(ImportContext& c, PackCommand& pack) {
-  pack.source = c.text("data_path").value_or(base_name(c.shown("data_path")));
-  pack.out = packed_name(pack.source);
+  set_data(c, pack);
   pack.tokenizer = c.text("tokenizer_model").value_or("tokenizer.model");
   c.map({"tokenizer_model"}, "mmshard pack --tokenizer", pack.tokenizer);
-  c.set("stage.data", toml_text(pack.out), {}, "packed by the command above");
   if (pack.source.ends_with(".yaml") || pack.source.ends_with(".yml"))
     c.report.notes.push_back(
         "data: mmshard pack reads the WebDataset tars that the YAML file names (with --weight), "
         "not "
         "the file");
-  c.map({"data_path"}, "mmshard pack", pack.source);
   const std::string format = c.text("tokenizer_prompt_format").value_or("");
   if (format == "llama3" || format == "llama3p1") pack.chat_template = "llama3";
   if (format == "chatml" || format == "qwen2p0" || format == "qwen2p5")

@@ -9,11 +9,19 @@
 namespace mm::run::detail {
 namespace {
 
-std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-  if (from.empty()) return text;
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
+/// One pass over `text`; what is read is charged at once, what is put in its place as it grows.
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to,
+                        size_t& budget) {
+  charge_expansion(budget, text.size());
+  std::string out;
+  for (size_t at = 0, found = 0; at < text.size(); at = found + from.size()) {
+    found = from.empty() ? std::string_view::npos : text.find(from, at);
+    out += text.substr(at, found - at);
+    if (found == std::string_view::npos) break;
+    charge_expansion(budget, to.size());
+    out += to;
+  }
+  return out;
 }
 
 std::string unescape(std::string_view text) {
@@ -110,7 +118,8 @@ void ShellLexer::read_braced(std::string_view inside, ShellFields& out, bool quo
     slash = std::min(slash, rest.size());
     const std::string from = unescape(rest.substr(2, slash - 2));
     const std::string to = slash < rest.size() ? unescape(rest.substr(slash + 1)) : "";
-    return emit({replace_all(join_words(*values), from, to)}, out, quoted, false);
+    return emit({replace_all(join_words(*values), from, to, scope_.expanded_bytes)}, out, quoted,
+                false);
   }
   out.add("${" + std::string(inside) + "}");
 }

@@ -15,10 +15,14 @@ std::string join_words(const std::vector<std::string>& words) {
   return out;
 }
 
-void ShellFields::add(std::string_view text) {
-  if ((budget_ += text.size()) > kMaxExpandedBytes)
+void charge_expansion(size_t& budget, size_t bytes) {
+  if ((budget += bytes) > kMaxExpandedBytes)
     throw DataError("variables expand to more than {} MiB; not a training script",
                     kMaxExpandedBytes >> 20);
+}
+
+void ShellFields::add(std::string_view text) {
+  charge_expansion(budget_, text.size());
   now_ += text;
   open_ = true;
 }

@@ -17,8 +17,11 @@ constexpr bool is_name(char c) { return is_name_start(c) || is_digit(c); }
 /// By single blanks.
 std::string join_words(const std::vector<std::string>& words);
 
+/// Adds `bytes` to what words have been expanded to. Throws DataError once it is more than 8 MiB.
+void charge_expansion(size_t& budget, size_t bytes);
+
 /// A word that grows; with `split`, unquoted expansions may break it into several. `budget` counts
-/// the bytes of all words. Its functions throw DataError once they are more than 8 MiB.
+/// the bytes of all words (charge_expansion).
 class ShellFields {
  public:
   ShellFields(size_t& budget, bool split) : budget_(budget), split_(split) {}

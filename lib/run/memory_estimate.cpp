@@ -70,27 +70,29 @@ void add_activations(const MemoryInputs& in, const step::Program& program,
 }  // namespace
 
 Json MemoryEstimate::to_json() const {
-  return {{"weights", weights},         {"masters", masters}, {"gradients", gradients},
-          {"moments", moments},         {"logits", logits},   {"pictures", pictures},
-          {"activations", activations}, {"drawing", drawing}, {"total", total()}};
+  return {{"weights", weights},         {"masters", masters},
+          {"gradients", gradients},     {"moments", moments},
+          {"logits", logits},           {"pictures", pictures},
+          {"activations", activations}, {"drawing", drawing},
+          {"encoding", encoding},       {"total", total()}};
 }
 
-/// The moving average, kept as the masters are, and what a rank that draws [sample]'s grid adds:
-/// fp32 copies of all parameters, made of the averages' compute copies (GridDrawing,
-/// optim::AveragedParams). Neither copies what has the dtype already.
-static void add_average_and_drawing(const Recipe& recipe, const model::Model& model,
-                                    MemoryEstimate& estimate) {
+/// The moving average, kept as the masters are, and what a rank that draws [sample]'s grid or
+/// measures [validation] adds: fp32 copies of what is kept in another dtype (optim::SavedParams).
+static void add_average_and_drawing(const StageMemoryInputs& in, MemoryEstimate& estimate) {
+  const auto& [recipe, index, model, family, store] = in;
   const optim::Precision precision = run_precision(recipe);
-  const std::vector<bool> averaged = trained_from(recipe, model, 0);
+  const std::vector<bool> averaged = trained_from(recipe, model, 0),
+                          masters = trained_from(recipe, model, index);
   for (size_t i = 0; i < model.params.size(); ++i) {
     const model::ParamSpec& spec = model.params[i];
     const auto elements = static_cast<double>(c10::multiply_integers(spec.shape));
-    const at::ScalarType compute = precision.compute_of(spec.part);
     const bool average = recipe.ema.on() && averaged[i];
     if (average) estimate.masters += elements * bytes_of(precision.master);
-    if (recipe.sample.every_steps == 0) continue;
-    if (average && compute != precision.master) estimate.drawing += elements * bytes_of(compute);
-    if (compute != at::kFloat) estimate.drawing += elements * bytes_of(at::kFloat);
+    if (recipe.sample.every_steps == 0 && recipe.validation.every_steps == 0) continue;
+    const at::ScalarType kept =
+        average || masters[i] ? precision.master : precision.compute_of(spec.part);
+    if (kept != at::kFloat) estimate.drawing += elements * bytes_of(at::kFloat);
   }
 }
 
@@ -121,8 +123,10 @@ StageMemory stage_memory(const StageMemoryInputs& in) {
                                      .moments = stage.optimizer == "lion" ? 1 : 2},
                                     step::build_step(in.model, build),
                                     in.family.footprint(result.costliest.packs.at(0)));
-  add_average_and_drawing(in.recipe, in.model, result.estimate);
+  add_average_and_drawing(in, result.estimate);
   result.estimate.weights += 4 * in.family.frozen_elements();
+  result.estimate.encoding = in.family.encoding_bytes(in.index, result.costliest.packs.at(0));
+  result.estimate.encodes_ahead = in.recipe.frozen_ahead;
   return result;
 }
 
@@ -141,15 +145,22 @@ std::string memory_shortage(const MemoryEstimate& estimate, double available,
       estimate.drawing > 0 ? fmt::format("; for drawing grids in place of the last three {:.2f}",
                                          estimate.drawing / kGiB)
                            : "";
+  const std::string encoding =
+      estimate.encoding > 0
+          ? fmt::format(
+                "; for frozen encoders before the forward {:.2f} (frozen.pictures_at_once, "
+                "frozen.captions_at_once lower it)",
+                estimate.encoding / kGiB)
+          : "";
   return fmt::format(
       "stage {} needs about {:.2f} GiB a rank (weights {:.2f}, masters {:.2f}, gradients {:.2f}, "
       "moments {:.2f}, activations of the costliest pack {:.2f}, logits {:.2f}, pictures "
-      "{:.2f}{}), "
+      "{:.2f}{}{}), "
       "{:.2f} GiB are available; shorten sequence_length, use recompute.mode, precision.compute "
       "bf16, or more nodes (run.memory_check = \"off\" tries all the same)",
       stage, estimate.total() / kGiB, estimate.weights / kGiB, estimate.masters / kGiB,
       estimate.gradients / kGiB, estimate.moments / kGiB, estimate.activations / kGiB,
-      estimate.logits / kGiB, estimate.pictures / kGiB, drawing, available / kGiB);
+      estimate.logits / kGiB, estimate.pictures / kGiB, drawing, encoding, available / kGiB);
 }
 
 }  // namespace mm::run

@@ -27,11 +27,15 @@ struct MemoryEstimate {
   double activations = 0;  ///< kept for the backward, or the largest that is made again
   double logits = 0;       ///< one chunk with its softmax
   double pictures = 0;     ///< pixels of the pack in the tower's dtype
-  double drawing = 0;  ///< copies of the weights that [sample]'s grid is drawn with, between steps
+  double drawing = 0;  ///< copies of the weights that [sample] and [validation] take, between steps
+
+  double encoding = 0;         ///< of frozen encoders while they make a batch, before its forward
+  bool encodes_ahead = false;  ///< they may do so beside the step before (frozen.ahead)
 
   double total() const {
+    const double step = activations + logits + pictures;
     return weights + masters + gradients + moments +
-           std::max(activations + logits + pictures, drawing);
+           std::max({encodes_ahead ? step + encoding : step, encoding, drawing});
   }
   Json to_json() const;  ///< bytes by name, and "total"
 };

@@ -18,7 +18,9 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& run_directory, int64_t
     : schedule_(schedule),
       jsonl_(open_log(run_directory / "metrics.jsonl", resume_step)),
       tensorboard_(run_directory / "tb"),
-      prometheus_(std::make_unique<PrometheusFile>(run_directory)) {}
+      prometheus_(std::make_unique<PrometheusFile>(run_directory)) {
+  tensorboard_.start_at(resume_step + 1);
+}
 
 MetricsWriter::~MetricsWriter() {
   try {
@@ -43,8 +45,9 @@ std::vector<StepRecord> read_metrics(const std::filesystem::path& run_directory)
   const std::string text = read_file(path);
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
+    const std::string where = fmt::format("{}: line {}", path.string(), records.size() + 1);
     records.push_back(StepRecord::from_json(
-        parse_json(std::string_view(text).substr(begin, end - begin), path.string())));
+        parse_json(std::string_view(text).substr(begin, end - begin), where), where));
   }
   return records;
 }
@@ -56,7 +59,10 @@ void cut_lines_after_step(const std::filesystem::path& path, int64_t step) {
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
     const Json row = parse_json(std::string_view(text).substr(begin, end - begin), path.string());
-    if (row.value("step", int64_t{0}) > step) break;
+    if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer())
+      throw DataError("{}: byte {}: expected an object with the number of a \"step\"",
+                      path.string(), begin);
+    if (row["step"].get<int64_t>() > step) break;
     keep = end + 1;
   }
   if (keep != text.size()) write_file_atomic(path, std::string_view(text).substr(0, keep));

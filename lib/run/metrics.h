@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,12 @@
 
 namespace mm::run {
 
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
 /// Of the elements of one block's output, over all ranks and micro-batches of a step.
 struct Moments {
-  double mean = 0, variance = 0;
+  double mean = kUnknown, variance = kUnknown;
 };
-
-inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 /// What is known of one training step, over all ranks. The step line, metrics.jsonl, TensorBoard
 /// and the Prometheus file come from this one struct. A figure that was not taken is NaN.
@@ -41,17 +42,23 @@ struct StepRecord {
   double tokens_s = kUnknown, samples_s = kUnknown;
   double mfu = kUnknown;  ///< model FLOPs (vision counted, padding left out, recompute not counted)
                           ///< / (time * ranks * measured GEMM rate)
-  double memory_gib = kUnknown;  ///< peak resident set of the largest rank
+  double memory_gib = kUnknown;  ///< peak resident set of the largest rank, since its process began
   double cpu_use = kUnknown;     ///< processor time / time, cores of a rank on average
   double gpu_use = kUnknown;     ///< share of time, mean of this node's GPUs; NaN: no NVML
-  bool skipped = false;          ///< no targets in the step: nothing was updated
+  double validation_loss = kUnknown;  ///< [validation]: of held-out pictures, mean over times
+  std::map<std::string, double> validation_by_time;  ///< by step of the schedule, or by sigma
+  bool skipped = false;                              ///< nothing was updated
+  /// Of a skipped step: "no_targets", or "overflow" of fp16 gradients; empty in older records.
+  std::string skip_reason = {};
+  std::set<std::string> left_out = {};  ///< names of metrics (metric_schedule.h) not to be written
 
   /// Gradient norm of the vision tower / the language model's; NaN unless both are trained.
   double vision_text_ratio() const;
-  /// The record without the groups that are not due after its step.
+  /// The record with those metrics left out that are not due after its step.
   StepRecord due(const MetricSchedule& schedule) const;
   Json to_json() const;
-  static StepRecord from_json(const Json& json);
+  /// Throws DataError with `origin` for values of other types.
+  static StepRecord from_json(const Json& json, const std::string& origin = "metrics");
   /// "step 120 align loss 1.234 grad_norm 0.98 tokens_s 12345 mfu 0.31 data_wait_ms 0.2 mem_gib
   /// 0.51"
   std::string line() const;
@@ -65,12 +72,12 @@ struct Metric {
 
   std::string tag() const;
 };
-/// Every figure of a record that is a number.
+/// Every figure of a record that is a number and not left out.
 std::vector<Metric> metrics_of(const StepRecord& record);
 
 /// RUN/metrics.jsonl, RUN/tb and RUN/metrics.prom, written by rank 0. On resume, records after
 /// `resume_step` (made by steps that are about to be run again) are cut off, so that each step
-/// stands there once.
+/// stands there once; TensorBoard's files keep theirs, and it is told to drop them.
 class MetricsWriter {
  public:
   MetricsWriter(const std::filesystem::path& run_directory, int64_t resume_step,

@@ -10,13 +10,17 @@
 #include "lib/data/epoch_plan.h"
 #include "lib/data/micro_batch.h"
 #include "lib/data/plan_cursor.h"
+#include "lib/data/sample_store.h"
 #include "lib/image/image.h"
 #include "lib/model/batch.h"
 #include "lib/model/block.h"
 #include "lib/optim/param_store.h"
+#include "lib/run/data_access.h"
 #include "lib/run/recipe.h"
 
 namespace mm::run {
+
+class HeldOutLoss;
 
 /// What a pack makes a rank hold beside what the blocks' cost functions count; elements.
 struct PackFootprint {
@@ -57,12 +61,29 @@ class ModelFamily {
   virtual void load_published(optim::ParamStore& params) const = 0;
   /// Those of lora.from; for families with adapters.
   virtual void load_adapters(optim::ParamStore& params) const;
+  /// What the recipe does with these data sets, one a stage, that its user may not expect: a line
+  /// each, said once before the first step and by `mmtrain check`. O(rows).
+  virtual std::vector<std::string> remarks(
+      const std::vector<const data::SampleStore*>& /*sets*/) const {
+    return {};
+  }
   /// Throws UsageError if RUN was trained beside other frozen models; changes nothing in it.
   virtual void check_directory(const std::filesystem::path& /*run*/) const {}
   /// RUN/hf: what an exported model needs beside weights and config.json. `set` is the last data
   /// set with pictures.
   virtual void write_side_files(const std::filesystem::path& /*run*/,
                                 const data::DatasetManifest& /*set*/) const {}
+  /// Loads the frozen models that a stage's batches are made with, if any: as long as reading their
+  /// weights takes. Else the first batch does.
+  virtual void load_frozen(size_t /*stage*/) const {}
+  /// How a stage reads its data set where that has not, or need not give, everything; null: as it
+  /// is. `set` must outlive it.
+  virtual std::unique_ptr<data::SampleStore> stage_store(size_t /*stage*/,
+                                                         const data::SampleStore& /*set*/) const {
+    return nullptr;
+  }
+  /// Bytes that making a batch of the pack takes at its fullest beside the frozen models' weights.
+  virtual double encoding_bytes(size_t /*stage*/, const data::Pack& /*pack*/) const { return 0; }
   /// Numbers of frozen models beside the blocks, in fp32: encoders that make a batch's tensors.
   virtual double frozen_elements() const { return 0; }
   /// One row of [sample]'s grid, by weights in training. A function of recipe and weights alone,
@@ -71,6 +92,10 @@ class ModelFamily {
   /// Whether draw_row takes no models on any rank that training does not load, only copies of the
   /// weights (MemoryEstimate::drawing); else rank 0 alone draws.
   virtual bool every_rank_draws() const { return true; }
+  /// [validation] of a diffusion model; null where there is none.
+  virtual const HeldOutLoss* held_out() const { return nullptr; }
+  /// Data that it opened beside the stages' sets, which all ranks must have alike.
+  virtual std::vector<OpenedData> opened() const { return {}; }
   /// What token_drop of [augment] puts in a token's place.
   virtual int32_t drop_token() const { return 0; }
 };

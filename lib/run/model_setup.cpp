@@ -5,8 +5,10 @@
 
 #include "lib/base/error.h"
 #include "lib/health/cpu_features.h"
+#include "lib/model/hf_load.h"
 #include "lib/model/llava.h"
 #include "lib/model/lora.h"
+#include "lib/model/tile_features.h"
 #include "lib/model/vocab_rows.h"
 #include "lib/run/scratch_model.h"
 
@@ -158,6 +160,33 @@ double fan_in_std(const model::ParamSpec& spec, const model::LlavaConfig& config
   return residual ? 1 / std::sqrt(2 * layers * inputs) : 1 / std::sqrt(inputs);
 }
 
+/// A directory of one tile a picture as one of LLaVA 1.6's grids, which config.json leaves out: the
+/// start of its second stage, from the first one's weights.
+model::LlavaConfig with_tiles(const model::LlavaConfig& config, const std::string& origin) {
+  Json json = model::to_json(config);
+  json["model_type"] = model::family_name(model::Family::kLlavaNext);
+  return model::llava_config_from_json(json, origin);
+}
+
+model::LlavaConfig published_config(const Recipe& recipe) {
+  const std::string from = recipe.model.from.string();
+  model::LlavaConfig config = model::read_directory_config(from);
+  if (recipe.model.family == "llava_next" && config.family == model::Family::kLlava)
+    config = with_tiles(config, from);
+  if (recipe.model.family != "llava" && recipe.model.family != model::family_name(config.family)) {
+    throw UsageError("model.family is {}, {} holds a model of family {}", recipe.model.family, from,
+                     model::family_name(config.family));
+  }
+  if (recipe.model.projector.empty()) return config;
+  if (config.family == model::Family::kQwen25Vl)
+    throw UsageError(
+        "model.projector: {} holds a model of family {}, which has a merger; leave "
+        "the key out",
+        from, model::family_name(config.family));
+  config.projector = projector_kind(recipe.model.projector);
+  return config;
+}
+
 }  // namespace
 
 model::LlavaConfig configure_model(const Recipe& recipe,
@@ -165,13 +194,8 @@ model::LlavaConfig configure_model(const Recipe& recipe,
   MM_CHECK(!sets.empty(), "a recipe has at least one stage");
   check_sets_agree(recipe, sets);
   const data::DatasetManifest& set = sets.front();
-  model::LlavaConfig config = recipe.model.from.empty()
-                                  ? scratch_config(recipe, set)
-                                  : model::read_llava_config(recipe.model.from / "config.json");
-  if (recipe.model.family != "llava" && recipe.model.family != model::family_name(config.family)) {
-    throw UsageError("model.family is {}, {} holds a model of family {}", recipe.model.family,
-                     recipe.model.from.string(), model::family_name(config.family));
-  }
+  model::LlavaConfig config =
+      recipe.model.from.empty() ? scratch_config(recipe, set) : published_config(recipe);
   settle_vocabulary(recipe, set, config);
   check_pictures(recipe, sets, config);
   model::check_config(config, recipe.path.string());
@@ -182,6 +206,12 @@ model::Model build_model(const Recipe& recipe, const model::LlavaConfig& config)
   model::Model model = model::build_llava(config);
   for (model::ParamSpec& spec : model.params) {
     if (spec.init != model::Init::kNormal) continue;
+    if (spec.name == model::kImageNewline && !recipe.model.from.empty()) {
+      // Drawn where the directory has none, as wide as LLaVA's; a start from scratch has the
+      // recipe's spread.
+      spec.init_std = 1 / std::sqrt(static_cast<double>(config.text.hidden));
+      continue;
+    }
     spec.init_std = recipe.model.init == "fan_in" ? fan_in_std(spec, config, recipe.model.init_std)
                                                   : recipe.model.init_std;
   }

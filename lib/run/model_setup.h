@@ -11,7 +11,8 @@
 namespace mm::run {
 
 /// The model's configuration from recipe and data: sizes from [model] (or the Hugging Face
-/// directory's config.json), vocabulary and special ids from the data sets' tokenizer. Throws
+/// directory's config.json, that of a llava directory with LLaVA 1.6's grids where the family is
+/// llava_next), vocabulary and special ids from the data sets' tokenizer. Throws
 /// UsageError naming both sides when data sets disagree with one another (another tokenizer or
 /// picture size) or with the model (picture side, patch, vocabulary).
 model::LlavaConfig configure_model(const Recipe& recipe,

@@ -13,6 +13,18 @@
 namespace mm::run {
 namespace {
 
+/// In the words of --sampler and [sample].
+void check_sampler(const TrainedDiffusion& trained, const model::SamplerOptions& sampler) {
+  const model::Objective& objective = trained.objective;
+  if (objective.is_flow() != (sampler.kind == model::SamplerKind::kFlowEuler))
+    throw UsageError("--sampler: {} was trained with diffusion.predict = \"{}\"; expected {}",
+                     trained.run.string(), trained.recipe.diffusion.predict,
+                     objective.is_flow() ? "euler" : "ddim or dpm");
+  if (!objective.is_flow() && sampler.steps > objective.steps)
+    throw UsageError("--steps {}: {} was trained with diffusion.time_steps = {}; expected 1 to {}",
+                     sampler.steps, trained.run.string(), objective.steps, objective.steps);
+}
+
 void check_drawing(const TrainedDiffusion& trained, const std::vector<Condition>& conditions,
                    const DrawOptions& options) {
   const bool vae = trained.encoders && trained.encoders->vae;
@@ -20,10 +32,8 @@ void check_drawing(const TrainedDiffusion& trained, const std::vector<Condition>
   if (trained.draws_latents() != vae || trained.reads_embeddings() != text)
     throw UsageError("{}: draws latents or reads embeddings; drawing needs the models they are of",
                      trained.run.string());
-  const int64_t patch = trained.config.patch * trained.factor();
-  if (options.size.empty() || options.size.height % patch != 0 || options.size.width % patch != 0)
-    throw UsageError("--size {}x{}: sides are multiples of the model's patch, {} pixels",
-                     options.size.width, options.size.height, patch);
+  check_picture_size(trained.config, trained.factor(), options.size, "--size");
+  check_sampler(trained, options.sampler);
   for (const Condition& condition : conditions) {
     if (condition.label >= trained.config.classes)
       throw UsageError("--label {}: the model knows classes 0 to {}", condition.label,
@@ -96,6 +106,18 @@ std::vector<image::Image> to_images(const TrainedDiffusion& trained, const at::T
 
 }  // namespace
 
+void check_picture_size(const model::DiffusionConfig& config, int64_t factor,
+                        data::BucketShape size, const std::string& key) {
+  const int64_t patch = config.patch * factor;
+  if (size.empty() || size.height % patch != 0 || size.width % patch != 0)
+    throw UsageError("{} {}x{}: sides are multiples of the model's patch, {} pixels", key,
+                     size.width, size.height, patch);
+  const int64_t most = patch * config.position_table;
+  if (config.family == model::DiffusionFamily::kSd3 && std::max(size.width, size.height) > most)
+    throw UsageError("{} {}x{}: the model has positions for sides of up to {} pixels", key,
+                     size.width, size.height, most);
+}
+
 void set_sampler(DrawOptions& options, const std::string& word, int64_t steps) {
   using Kind = model::SamplerKind;
   if (word == "ddim") options.sampler.kind = Kind::kDdim;
@@ -120,6 +142,10 @@ std::vector<image::Image> draw_pictures(const TrainedDiffusion& trained,
                                         const DrawOptions& options) {
   check_drawing(trained, conditions, options);
   const model::Process process(trained.objective);
+  const int64_t factor = trained.factor(), patch = trained.config.patch * factor;
+  model::SamplerOptions sampler = options.sampler;
+  sampler.shift *=
+      trained.objective.shift_factor((options.size.height / patch) * (options.size.width / patch));
   std::vector<image::Image> pictures;
   for (size_t first = 0; first < conditions.size(); first += static_cast<size_t>(options.batch)) {
     const std::span<const Condition> some =
@@ -127,7 +153,6 @@ std::vector<image::Image> draw_pictures(const TrainedDiffusion& trained,
             .subspan(first,
                      std::min(static_cast<size_t>(options.batch), conditions.size() - first));
     const auto count = static_cast<int64_t>(some.size());
-    const int64_t factor = trained.factor();
     at::Tensor noise = at::empty({count, trained.config.in_channels, options.size.height / factor,
                                   options.size.width / factor},
                                  at::kFloat);
@@ -139,7 +164,7 @@ std::vector<image::Image> draw_pictures(const TrainedDiffusion& trained,
         model::model_predictor({*trained.model, trained.config, trained.objective, params,
                                 condition_batch(trained, some, options)},
                                options.guidance);
-    const at::Tensor drawn = model::sample(process, options.sampler, noise, predict);
+    const at::Tensor drawn = model::sample(process, sampler, noise, predict);
     for (image::Image& picture : to_images(trained, drawn)) pictures.push_back(std::move(picture));
   }
   return pictures;

@@ -1,10 +1,11 @@
 #include "lib/run/published_model.h"
 
 #include "lib/base/error.h"
-#include "lib/base/file.h"
+#include "lib/base/hash.h"
 #include "lib/data/pack_options.h"
 #include "lib/model/hf_load.h"
 #include "lib/run/hf_pictures.h"
+#include "lib/run/stop_tokens.h"
 
 namespace mm::run {
 namespace {
@@ -13,21 +14,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kQwenMark = "<|image_pad|>";
 
-std::unique_ptr<text::Tokenizer> open_tokenizer(const fs::path& directory) {
+fs::path tokenizer_path(const fs::path& directory) {
   for (const char* name : {"tokenizer.json", "tokenizer.model"})
-    if (fs::is_regular_file(directory / name)) return text::load_tokenizer(directory / name);
+    if (fs::is_regular_file(directory / name)) return directory / name;
   throw DataError("{}: no tokenizer.json and no tokenizer.model", directory.string());
-}
-
-/// Ends of a text: the configuration's, and those of generation_config.json, one or several.
-std::vector<int64_t> stop_tokens_of(const fs::path& directory, const model::LlavaConfig& config) {
-  std::vector<int64_t> stops{config.text.eos_token};
-  const fs::path path = directory / "generation_config.json";
-  if (!fs::is_regular_file(path)) return stops;
-  const Json stated = read_json_file(path).value("eos_token_id", Json());
-  for (const Json& id : stated.is_array() ? stated : Json::array({stated}))
-    if (id.is_number_integer()) stops.push_back(id.get<int64_t>());
-  return stops;
 }
 
 /// The geometry of a family's pictures; of plain LLaVA any that makes squares.
@@ -139,8 +129,12 @@ void check_preparation(const Json& recorded, const fs::path& directory) {
 
 TrainedModel open_published(const fs::path& directory) {
   TrainedModel published{.run = directory};
-  published.config = model::read_llava_config(directory / "config.json");
-  published.tokenizer = open_tokenizer(directory);
+  published.config = model::read_directory_config(directory);
+  const fs::path tokenizer = tokenizer_path(directory);
+  const std::string content = text::read_tokenizer(tokenizer);
+  published.tokenizer = text::parse_tokenizer(content, tokenizer.string());
+  published.data.tokenizer.file = {tokenizer.filename().string(), content.size(),
+                                   xxh3_128_hex(content)};
   check_mark(published.config, *published.tokenizer, directory);
   const HfPictures pictures = read_hf_pictures(directory);
   check_pictures(pictures, published.config, directory);
@@ -150,7 +144,9 @@ TrainedModel open_published(const fs::path& directory) {
   published.data.options["pictures"] = recorded;
   published.data.chat_template = template_of(published.config, *published.tokenizer);
   published.norm = pixel_norm(pictures.mean, pictures.std);
-  published.stop_tokens = stop_tokens_of(directory, published.config);
+  published.stop_tokens =
+      stop_tokens_of(published.config.text, directory / "generation_config.json");
+  add_template_stop(published.data.chat_template, *published.tokenizer, published.stop_tokens);
   model::LoadedLlava loaded = model::load_llava(directory);
   for (at::Tensor& value : loaded.values) value = value.to(at::kFloat);
   published.model = std::make_unique<model::Model>(std::move(loaded.model));
@@ -160,8 +156,10 @@ TrainedModel open_published(const fs::path& directory) {
   return published;
 }
 
+bool is_published(const fs::path& path) { return fs::is_regular_file(path / "config.json"); }
+
 TrainedModel open_model(const fs::path& path) {
-  return fs::is_regular_file(path / "config.json") ? open_published(path) : open_trained(path);
+  return is_published(path) ? open_published(path) : open_trained(path);
 }
 
 }  // namespace mm::run

@@ -15,7 +15,10 @@ namespace mm::run {
 /// picture is neither the tokenizer's "<image>" nor its "<|image_pad|>".
 TrainedModel open_published(const std::filesystem::path& directory);
 
-/// open_published for a directory with a config.json, else open_trained.
+/// Whether `path` is such a directory by its config.json, and no run.
+bool is_published(const std::filesystem::path& path);
+
+/// open_published or open_trained.
 TrainedModel open_model(const std::filesystem::path& path);
 
 }  // namespace mm::run

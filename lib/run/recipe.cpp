@@ -38,7 +38,8 @@ std::pair<size_t, int64_t> Recipe::locate(int64_t global_step) const {
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                    RecipePaths paths) {
   ConfigDocument document = ConfigDocument::load(path);
-  if (paths == RecipePaths::kMayBeAbsent) document.let_paths_be_absent();
+  if (paths != RecipePaths::kMustExist) document.let_paths_be_absent();
+  if (paths == RecipePaths::kOfRun) document.let_unused_keys_stand();
   for (const std::string& assignment : overrides) document.apply_override(assignment);
   ConfigTable root = document.root();
   Recipe recipe{.path = path};
@@ -66,14 +67,15 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
                    .doc = "run or checkpoint directory whose weights training starts from"}))
     recipe.init_from = *from;
   recipe.model = detail::read_model(root.table("model"));
-  recipe.lora = detail::read_lora(root.table("lora"));
+  recipe.lora = detail::read_lora(root.table("lora"), recipe.model);
   detail::read_machine(root, recipe);
   detail::read_data_access(root, recipe);
   recipe.metrics = detail::read_metric_schedule(root.table("metrics"));
-  recipe.loss = detail::read_loss(root.table("loss"), {});
+  recipe.loss = detail::read_loss(root, recipe.model, {});
   if (recipe.model.diffusion()) {
     recipe.diffusion = detail::read_diffusion(root.table("diffusion"));
-    recipe.sample = detail::read_sample(root.table("sample"), recipe.diffusion.predict == "flow");
+    recipe.sample = detail::read_sample(root.table("sample"), recipe.diffusion);
+    recipe.validation = detail::read_validation(root.table("validation"));
   }
   if (recipe.model.family == "vae")
     recipe.reconstruction = detail::read_reconstruction(root.table("reconstruction"));
@@ -97,12 +99,21 @@ static void add_diffusion(const Recipe& r, Json& json) {
   json["model.family"] = r.model.family;
   json["model.transformer"] = {t.hidden,    t.layers,  t.heads,       t.patch,
                                t.grid_side, t.qk_norm, t.time_divisor};
+  // Absent by default, as below: states of before the keys go on.
+  if (t.position_scale != 1 || t.size_embedders || !t.dual_layers.empty())
+    json["model.transformer_variants"] = {t.position_scale, t.size_embedders, t.dual_layers};
   json["model.text_encoder"] = {e.hidden, e.layers, e.heads, e.max_tokens};
   json["diffusion"] = {d.predict,       d.noise_schedule, d.time_steps,  d.learned_sigma,
                        d.min_snr_gamma, d.time_draw,      d.loss_weight, d.shift,
                        d.label_drop,    d.normalisation};
   // Absent by default: states of before the key go on.
   if (!d.encoder_drop.empty()) json["diffusion.encoder_drop"] = d.encoder_drop;
+  const DiffusionRecipe usual;
+  if (d.shift_patches != usual.shift_patches || d.time_mean != usual.time_mean ||
+      d.time_deviation != usual.time_deviation || d.time_mode_scale != usual.time_mode_scale ||
+      d.time_table)
+    json["diffusion.times"] = {d.shift_patches, d.time_mean, d.time_deviation, d.time_mode_scale,
+                               d.time_table};
   json["ema"] = {r.ema.decay, r.ema.warmup, r.ema.power};
   // Encoders that work on the way are a part of the data.
   const bool online =
@@ -140,6 +151,7 @@ Json resume_contract(const Recipe& r) {
   if (r.model.from.empty() && (v.kind != "clip" || l.kind != "llama" || tiles_or_sizes))
     json["model.kinds"] = {r.model.family, v.kind,        v.grids, v.max_grid_tiles, v.merge,
                            v.window,       v.full_layers, l.kind,  l.rope_sections};
+  if (r.model.projector == "linear") json["model.projector"] = r.model.projector;
   if (r.lora.on())
     json["lora"] = {{"rank", r.lora.rank}, {"alpha", r.lora.alpha}, {"targets", r.lora.targets}};
   if (r.lora.on() && r.lora.dropout > 0) json["lora"]["dropout"] = r.lora.dropout;
@@ -174,7 +186,24 @@ static bool all_encoded(const Json& contract) {
   return stages == encoded;
 }
 
+/// Keys that a recipe could once give without effect, of the families that have no use for them.
+static void take_unused(const Json& saved, Json& now) {
+  if (!now.contains("model.family")) return;
+  for (const char* key : {"lora", "model.vocab"}) {
+    if (saved.contains(key)) now[key] = saved.at(key);
+  }
+  if (!now.contains("diffusion") || !saved.contains("diffusion")) return;
+  Json& objective = now["diffusion"];
+  const Json& was = saved.at("diffusion");
+  // In the order of add_diffusion: of flows the schedule, of the others times, weight and shift.
+  const std::vector<size_t> unused =
+      objective.at(0) == "flow" ? std::vector<size_t>{1} : std::vector<size_t>{5, 6, 7};
+  if (!was.is_array() || was.size() != objective.size()) return;
+  for (const size_t i : unused) objective.at(i) = was.at(i);
+}
+
 Json contract_known_to(const Json& saved, Json now) {
+  take_unused(saved, now);
   if (!saved.contains(kTextPadding)) {
     now.erase(kTextPadding);
   } else if (!now.contains(kTextPadding) && all_encoded(now)) {

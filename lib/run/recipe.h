@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,15 @@ struct ModelRecipe {
     int64_t merge = 1, window = 0;
     std::vector<int64_t> full_layers;
   } vision;
-  /// (byte / 255 - mean) / std per channel; CLIP's values by default.
+  /// (byte / 255 - mean) / std per channel; by default as `from` was trained, else CLIP's values.
   struct Normalise {
     std::vector<double> mean{0.48145466, 0.4578275, 0.40821073};
     std::vector<double> std{0.26862954, 0.26130258, 0.27577711};
   } normalise;
+  std::optional<Normalise> from_normalise;  ///< of the pictures that `from` was trained on
+  bool normalise_stated = false;            ///< by the recipe, in part or whole
+  /// "linear" or "mlp2x_gelu"; empty: as config.json of `from` says.
+  std::string projector;
   struct Language {
     int64_t hidden = 192, layers = 4, heads = 4, kv_heads = 2, mlp = 512;
     double rope_theta = 10000;
@@ -49,7 +54,10 @@ struct ModelRecipe {
     int64_t hidden = 384, layers = 12, heads = 6, patch = 2;
     int64_t grid_side = 16;  ///< patches along the side that positions are made for
     bool qk_norm = false;
-    int64_t time_divisor = 128;  ///< of the frequencies of the time embedding: 127 or 128
+    int64_t time_divisor = 128;        ///< of the frequencies of the time embedding: 127 or 128
+    double position_scale = 1;         ///< coordinates are divided by it
+    bool size_embedders = false;       ///< pixart: resolution and aspect ratio beside the time
+    std::vector<int64_t> dual_layers;  ///< sd3: with a second attention over the picture
   } transformer;
   /// A text encoder of our own in front of the transformer.
   struct TextEncoder {
@@ -134,7 +142,11 @@ struct DiffusionRecipe {
   std::string time_draw = "uniform";
   std::string loss_weight = "none";
   double shift = 1;
-  double label_drop = 0.1;               ///< of labels and captions, for guidance
+  double shift_patches = 0;  ///< patches of the picture that `shift` is of, 0: of all sizes
+  double time_mean = 0, time_deviation = 1;  ///< of time_draw "logit_normal"
+  double time_mode_scale = 1.29;             ///< of time_draw "mode"
+  bool time_table = false;                   ///< flow: sigmas of a table of time_steps entries
+  double label_drop = 0.1;                   ///< of labels and captions, for guidance
   std::vector<double> encoder_drop;      ///< of each text model's share of a caption; empty: none
   std::string normalisation = "sample";  ///< or "element"
 };
@@ -162,7 +174,18 @@ struct SampleRecipe {
   std::string sampler = "auto";  ///< "auto", "ddim", "dpm", "euler"
   int64_t steps = 0;             ///< model evaluations, 0: the sampler's usual number
   double guidance = 4;
+  bool guide_three = false;       ///< the first three channels alone
+  int64_t width = 0, height = 0;  ///< of a picture, pixels; 0: the squarest of the data set's
   uint64_t seed = 0;
+};
+
+/// [validation]: the loss of held-out pictures at fixed times (lib/run/validation_loss.h), every so
+/// many steps of a diffusion model.
+struct ValidationRecipe {
+  int64_t every_steps = 0;        ///< 0: none
+  std::filesystem::path data;     ///< a bucketed set of the stages' tokenizer or classes
+  std::filesystem::path encoded;  ///< what mmshard encode made of it; empty: pixels, caption ids
+  int64_t pictures = 0;           ///< the first of the set, 0: all
 };
 
 /// One [[stage]]: what is trained, on what, for how long.
@@ -204,6 +227,7 @@ struct Recipe {
   int64_t loss_scale_growth_steps = 2000;           ///< fp16: good updates before it doubles
   RecomputeRecipe recompute;
   int64_t frozen_pictures_at_once = 0;  ///< 0: all of a micro-batch
+  int64_t frozen_captions_at_once = 0;  ///< of text models, 0: all of a micro-batch
   bool frozen_ahead = false;
   std::string backend;  ///< "gloo"
   double comm_timeout_s = 60;
@@ -224,6 +248,7 @@ struct Recipe {
   ReconstructionRecipe reconstruction;
   EmaRecipe ema;
   SampleRecipe sample;
+  ValidationRecipe validation;
   MetricSchedule metrics;
   double bad_sample_limit = 0.001;  ///< share of samples that may fail at read time
   std::vector<StageRecipe> stages;
@@ -236,8 +261,10 @@ struct Recipe {
   std::pair<size_t, int64_t> locate(int64_t global_step) const;
 };
 
-/// Whether directories that a recipe starts from must be there when it is read.
-enum class RecipePaths { kMustExist, kMayBeAbsent };
+/// Whether directories that a recipe starts from must be there when it is read. kOfRun: for the
+/// recipe that a run left, whose directories may be absent and whose keys without effect stand:
+/// they were not always refused.
+enum class RecipePaths { kMustExist, kMayBeAbsent, kOfRun };
 
 /// Reads and checks `path` with `--set a.b=c` overrides. Throws UsageError with file, line, column
 /// and the nearest known key.
@@ -247,7 +274,8 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
 /// The keys whose change makes a saved state useless or misleading (model sizes, seed, stages' data
 /// and batch), as JSON; stored with checkpoints and compared on resume.
 Json resume_contract(const Recipe& recipe);
-/// `now` as a state of before some of its keys would have it: without those that `saved` lacks.
+/// `now` as a state of before some of its keys would have it: without those that `saved` lacks, and
+/// with those of `saved` that had no effect.
 Json contract_known_to(const Json& saved, Json now);
 /// The contract without what --allow-loss-change lets differ.
 Json without_loss(const Json& contract);

@@ -30,7 +30,38 @@ void read_frozen_encoders(ConfigTable t, ModelRecipe& model) {
                         "default where several text models are joined); 0: their own length"});
 }
 
-SampleRecipe read_sample(ConfigTable t, bool flow) {
+/// Sides of a word such as "512x256"; whether the model can draw them is known with the model.
+static void read_picture_size(ConfigTable& t, SampleRecipe& s) {
+  const std::string word = t.get_string(
+      "size", {.def = std::string(),
+               .allow_empty = true,
+               .doc = "width x height of a picture, pixels, such as \"512x256\", in multiples of "
+                      "the model's patch; empty: the bucket of the data set nearest to a square"});
+  if (word.empty()) return;
+  const size_t cross = word.find('x');
+  const auto side = [&](const std::string& text) -> int64_t {
+    const bool digits = !text.empty() && text.size() <= 5 &&
+                        text.find_first_not_of("0123456789") == std::string::npos;
+    return digits ? std::stoll(text) : 0;
+  };
+  s.width = side(word.substr(0, cross));
+  s.height = cross == std::string::npos ? 0 : side(word.substr(cross + 1));
+  if (s.width < 1 || s.height < 1 || s.width > 16384 || s.height > 16384)
+    t.fail("size", fmt::format("\"{}\" is no size; expected two numbers of 1 to 16384, such as "
+                               "\"512x256\"",
+                               word));
+}
+
+/// ddim and dpm go through steps of the schedule that was trained; what is not given is usual.
+static void check_sampling_steps(ConfigTable& t, const SampleRecipe& s, const DiffusionRecipe& d) {
+  const int64_t steps = s.steps > 0 ? s.steps : s.sampler == "dpm" ? 25 : 50;
+  if (s.every_steps > 0 && d.predict != "flow" && steps > d.time_steps)
+    t.fail("steps", fmt::format("{} evaluations of diffusion.time_steps = {}; expected 1 to {}",
+                                steps, d.time_steps, d.time_steps));
+}
+
+SampleRecipe read_sample(ConfigTable t, const DiffusionRecipe& objective) {
+  const bool flow = objective.predict == "flow";
   SampleRecipe s;
   s.every_steps = t.get_int(
       "every_steps",
@@ -61,13 +92,47 @@ SampleRecipe read_sample(ConfigTable t, bool flow) {
       t.get_int("steps", {.def = 0,
                           .min = 0,
                           .max = 10000,
-                          .doc = "model evaluations of a picture, 0: 25 of dpm, 50 of the others"});
+                          .doc = "model evaluations of a picture, 0: 25 of dpm, 50 of the others; "
+                                 "of ddim and dpm at most diffusion.time_steps"});
+  check_sampling_steps(t, s, objective);
   s.guidance = t.get_double(
       "guidance",
       {.def = s.guidance, .min = 0, .max = 100, .doc = "classifier-free guidance, 1: none"});
+  s.guide_three = t.get_bool(
+      "guide_three", {.def = false,
+                      .doc = "guide the first three channels alone, as the original DiT code does "
+                             "and sample --guide-three"});
+  read_picture_size(t, s);
   s.seed = static_cast<uint64_t>(
       t.get_int("seed", {.def = 0, .min = 0, .doc = "of the noise: the same in every grid"}));
   return s;
+}
+
+ValidationRecipe read_validation(ConfigTable t) {
+  ValidationRecipe v;
+  v.every_steps = t.get_int(
+      "every_steps",
+      {.def = 0,
+       .min = 0,
+       .max = int64_t{1} << 40,
+       .doc = "diffusion: steps between measurements of the loss of held-out pictures at fixed "
+              "times, as mmtrain eval gives it, with the average of the weights where there is "
+              "one: in metrics.jsonl and TensorBoard; 0: none"});
+  if (const auto data = t.find_path(
+          "data", {.must_exist = true,
+                   .doc = "bucketed set of those pictures, of the stages' tokenizer or classes"}))
+    v.data = *data;
+  if (const auto encoded = t.find_path(
+          "encoded", {.must_exist = true,
+                      .doc = "what mmshard encode made of it, for runs of latents or embeddings; "
+                             "without, model.vae and model.text_model encode it on the way"}))
+    v.encoded = *encoded;
+  v.pictures = t.get_int(
+      "pictures",
+      {.def = 0, .min = 0, .max = int64_t{1} << 40, .doc = "the first of the set, 0: all"});
+  if (v.every_steps > 0 && v.data.empty())
+    t.fail("data", "validation.every_steps needs held-out pictures; give a bucketed set of them");
+  return v;
 }
 
 ModelRecipe::Autoencoder read_autoencoder(ConfigTable t) {

@@ -2,7 +2,7 @@
 
 namespace mm::run::detail {
 
-LoraRecipe read_lora(ConfigTable t) {
+LoraRecipe read_lora(ConfigTable t, const ModelRecipe& model) {
   LoraRecipe lora;
   lora.rank =
       t.get_int("rank", {.def = 0,
@@ -32,6 +32,12 @@ LoraRecipe read_lora(ConfigTable t) {
                 "*; none: the part trains whole"});
     if (lora.on() && !targets.empty()) lora.targets[part] = targets;
   }
+  if (model.bucketed())
+    t.refuse_unused({"rank", "alpha", "dropout", "vision", "projector", "language"},
+                    "in family " + model.family + ", which has no adapters; leave [lora] out");
+  if (!lora.on())
+    t.refuse_unused({"alpha", "dropout", "vision", "projector", "language"},
+                    "without lora.rank: all weights would train; set lora.rank, or leave it out");
   if (const auto from = t.find_path(
           "from",
           {.must_exist = true,

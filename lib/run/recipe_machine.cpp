@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "lib/base/error.h"
 #include "lib/run/recipe_tables.h"
 
@@ -15,18 +18,38 @@ void read_part_precision(ConfigTable& precision, Recipe& recipe) {
       precision.fail(part, "a float64 run counts everything in float64; leave this key out");
     recipe.part_compute[part] = word;
   }
+}
+
+bool is_power_of_two(double value) {
+  int exponent = 0;
+  return std::frexp(value, &exponent) == 0.5;
+}
+
+/// The parts' dtypes have been read.
+void read_loss_scale(ConfigTable& precision, Recipe& recipe) {
   recipe.loss_scale = precision.get_double(
       "loss_scale", {.def = 65536.0,
                      .min = 1e-7,
                      .max = 1e30,
                      .doc = "fp16: what the loss is multiplied by to begin with, a power of two; "
-                            "halved when a gradient overflows, and the update left out"});
+                            "halved when a gradient overflows, and the update left out; an "
+                            "overflow at 2^-24 ends the run"});
   recipe.loss_scale_growth_steps = precision.get_int(
       "loss_scale_growth_steps",
       {.def = 2000, .min = 0, .doc = "fp16: updates without an overflow before the scale doubles"});
+  const bool fp16 = recipe.compute == "fp16" ||
+                    std::ranges::any_of(recipe.part_compute,
+                                        [](const auto& part) { return part.second == "fp16"; });
+  if (!fp16)
+    return precision.refuse_unused({"loss_scale", "loss_scale_growth_steps"},
+                                   "where nothing is computed in fp16; leave it out");
+  if (!is_power_of_two(recipe.loss_scale))
+    precision.fail("loss_scale",
+                   fmt::format("{} is no power of two; expected one, such as {}", recipe.loss_scale,
+                               std::exp2(std::round(std::log2(recipe.loss_scale)))));
 }
 
-RecomputeRecipe read_recompute(ConfigTable t) {
+RecomputeRecipe read_recompute(ConfigTable t, const ModelRecipe& model) {
   RecomputeRecipe recompute;
   recompute.mode = t.get_enum(
       "mode", {.words = {"none", "block", "selective"},
@@ -41,6 +64,13 @@ RecomputeRecipe read_recompute(ConfigTable t) {
     if (piece != "attention" && piece != "mlp")
       t.fail("pieces", fmt::format("unknown piece \"{}\"; expected attention or mlp", piece));
   }
+  const bool selective = recompute.mode == "selective";
+  if (selective && model.bucketed())
+    t.refuse_unused({"mode"}, "in family " + model.family +
+                                  ", whose blocks have no pieces; take block or none");
+  if (!selective)
+    t.refuse_unused({"pieces"}, "with mode = \"" + recompute.mode +
+                                    "\"; set mode = \"selective\", or leave it out");
   return recompute;
 }
 
@@ -55,7 +85,8 @@ void read_machine(ConfigTable root, Recipe& recipe) {
        .doc = "dtype of forward and backward; auto: bf16 where the CPU multiplies it fast, else "
               "fp32. Masters, moments and sums are fp32 (float64 in float64 runs)"});
   read_part_precision(precision, recipe);
-  recipe.recompute = read_recompute(root.table("recompute"));
+  read_loss_scale(precision, recipe);
+  recipe.recompute = read_recompute(root.table("recompute"), recipe.model);
   ConfigTable frozen = root.table("frozen");
   recipe.frozen_pictures_at_once = frozen.get_int(
       "pictures_at_once", {.def = 0,
@@ -64,6 +95,13 @@ void read_machine(ConfigTable root, Recipe& recipe) {
                            .doc = "pictures that a frozen tower or autoencoder takes at once, 0: "
                                   "all of a micro-batch; pictures of any size (Qwen-VL) are not "
                                   "cut"});
+  if (recipe.model.diffusion())
+    recipe.frozen_captions_at_once = frozen.get_int(
+        "captions_at_once", {.def = 0,
+                             .min = 0,
+                             .max = 1 << 20,
+                             .doc = "diffusion: captions that frozen text models take at once, 0: "
+                                    "all of a micro-batch"});
   recipe.frozen_ahead = frozen.get_bool(
       "ahead", {.def = false,
                 .doc = "frozen blocks in front of the language model run one step ahead, beside "

@@ -19,12 +19,17 @@ ScheduleRecipe read_schedule(ConfigTable t, int64_t steps) {
       {.def = 0,
        .min = 0,
        .max = 1 << 30,
-       .doc = "steps of linear warm-up; step k has rate base * k / warmup_steps, k from 0"});
+       .doc = "steps of linear warm-up; step k has rate base * k / warmup_steps, k from 0; a stage "
+              "of no more steps than that warms up for half of them"});
   s.min_ratio = t.get_double(
       "min_ratio",
       {.def = 0.0, .min = 0, .max = 1, .doc = "final rate as a share of the base rate"});
   s.decay_steps = t.get_int(
       "decay_steps", {.def = 0, .min = 0, .max = 1 << 30, .doc = "wsd: steps of the final decay"});
+  if (s.kind != "wsd")
+    t.refuse_unused({"decay_steps"}, "with kind = \"" + s.kind + "\"; take wsd, or leave it out");
+  if (s.kind == "constant")
+    t.refuse_unused({"min_ratio"}, "with kind = \"constant\"; take cosine or wsd, or leave it out");
   // A shortened run (--set stage.0.steps=4) keeps its recipe: the warm-up takes half of it at most.
   if (s.warmup_steps >= steps) s.warmup_steps = steps / 2;
   if (s.decay_steps > steps - s.warmup_steps)
@@ -33,7 +38,7 @@ ScheduleRecipe read_schedule(ConfigTable t, int64_t steps) {
   return s;
 }
 
-AugmentRecipe read_augment(ConfigTable t) {
+AugmentRecipe read_augment(ConfigTable t, const ModelRecipe& model) {
   AugmentRecipe a;
   a.shift_pixels =
       t.get_int("shift_pixels", {.def = 0,
@@ -51,6 +56,10 @@ AugmentRecipe read_augment(ConfigTable t) {
        .min = 0,
        .max = 1,
        .doc = "chance that a token of the answer is hidden from the input (it stays a target)"});
+  if (model.bucketed())
+    t.refuse_unused({"token_drop"}, "in family " + model.family +
+                                        ", whose samples have no answers; leave it out "
+                                        "(diffusion.label_drop leaves out captions)");
   return a;
 }
 
@@ -71,6 +80,8 @@ void read_optimizer(ConfigTable& t, StageRecipe& stage) {
                                        .max = 0.999999,
                                        .doc = "AdamW, Lion (there 0.99 by default)"});
   stage.eps = t.get_double("eps", {.def = 1e-8, .min = 0, .max = 1, .doc = "AdamW"});
+  if (stage.optimizer == "lion")
+    t.refuse_unused({"eps"}, "with optimizer = \"lion\", which divides by nothing; leave it out");
   stage.clip_norm = t.get_double(
       "clip_norm",
       {.def = 1.0, .min = 0, .max = 1e9, .doc = "limit of the global gradient norm, 0: none"});
@@ -135,12 +146,13 @@ void read_bucket_plan(ConfigTable& t, StageRecipe& stage, bool encoded) {
       {.words = {"keep", "drop"},
        .def = "keep",
        .doc = "diffusion: pictures that fill no batch stand in smaller ones, or are left out and "
-              "named"});
+              "named, with the reason, in RUN/ledger/dropped.jsonl"});
 }
 
 }  // namespace
 
-LossRecipe read_loss(ConfigTable t, const LossRecipe& def) {
+LossRecipe read_loss(ConfigTable owner, const ModelRecipe& model, const LossRecipe& def) {
+  ConfigTable t = owner.table("loss");
   LossRecipe loss;
   loss.reduction = t.get_enum(
       "reduction",
@@ -152,13 +164,17 @@ LossRecipe read_loss(ConfigTable t, const LossRecipe& def) {
               "a sample of n targets weighs sqrt(n)"});
   loss.micro_packs = t.get_int(
       "micro_packs",
-      {.def = def.micro_packs,
+      {.def = loss.reduction == "micro_mean" ? def.micro_packs : 1,
        .min = 1,
        .max = 1 << 20,
        .doc = "micro_mean: packs of a group, in plan order; with packing none the batch a device "
               "of the run to be reproduced"});
   if (loss.micro_packs != 1 && loss.reduction != "micro_mean")
     t.fail("micro_packs", "only reduction = \"micro_mean\" has groups");
+  if (model.bucketed() && loss != def)
+    owner.fail("loss",
+               "is of vision-language models; a diffusion model's losses are put together as "
+               "diffusion.normalisation says");
   return loss;
 }
 
@@ -199,12 +215,8 @@ StageRecipe read_stage(ConfigTable t, const Recipe& run) {
   }
   read_optimizer(t, stage);
   stage.schedule = read_schedule(t.table("schedule"), stage.steps);
-  stage.augment = read_augment(t.table("augment"));
-  stage.loss = read_loss(t.table("loss"), run.loss);
-  if (run.model.bucketed() && stage.loss != LossRecipe{})
-    t.fail("loss",
-           "is of vision-language models; a diffusion model's losses are put together as "
-           "diffusion.normalisation says");
+  stage.augment = read_augment(t.table("augment"), run.model);
+  stage.loss = read_loss(t, run.model, run.loss);
   return stage;
 }
 

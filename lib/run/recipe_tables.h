@@ -16,7 +16,7 @@ ModelRecipe::Vision read_vision(ConfigTable table, const std::string& family);
 ModelRecipe::Language read_language(ConfigTable table, const std::string& family);
 
 /// [lora].
-LoraRecipe read_lora(ConfigTable table);
+LoraRecipe read_lora(ConfigTable table, const ModelRecipe& model);
 
 /// [model.transformer] and [model.text_encoder], for a start from scratch.
 void read_diffusion_sizes(ConfigTable model_table, ModelRecipe& model);
@@ -30,8 +30,11 @@ ModelRecipe::Autoencoder read_autoencoder(ConfigTable table);
 /// [reconstruction].
 ReconstructionRecipe read_reconstruction(ConfigTable table);
 
-/// [sample]. `flow`: the model is one, which limits the samplers.
-SampleRecipe read_sample(ConfigTable table, bool flow);
+/// [sample]. The objective limits samplers and steps.
+SampleRecipe read_sample(ConfigTable table, const DiffusionRecipe& objective);
+
+/// [validation].
+ValidationRecipe read_validation(ConfigTable table);
 
 /// [diffusion].
 DiffusionRecipe read_diffusion(ConfigTable table);
@@ -39,8 +42,8 @@ DiffusionRecipe read_diffusion(ConfigTable table);
 /// [ema].
 EmaRecipe read_ema(ConfigTable table);
 
-/// [loss], or the table of that name in a stage; `def` is what it differs from.
-LossRecipe read_loss(ConfigTable table, const LossRecipe& def);
+/// The table "loss" of the recipe or of a stage; `def` is what it differs from.
+LossRecipe read_loss(ConfigTable owner, const ModelRecipe& model, const LossRecipe& def);
 
 /// One [[stage]] of a run whose own keys have been read.
 StageRecipe read_stage(ConfigTable table, const Recipe& run);

@@ -94,11 +94,11 @@ PictureError compare_pictures(const at::Tensor& real, const at::Tensor& rebuilt)
 
 bool is_vae_run(const fs::path& run) {
   return fs::exists(run / "recipe.toml") &&
-         read_recipe(run / "recipe.toml", {}, RecipePaths::kMayBeAbsent).model.family == "vae";
+         read_recipe(run / "recipe.toml", {}, RecipePaths::kOfRun).model.family == "vae";
 }
 
 TrainedVae open_trained_vae(const fs::path& run, Weights weights) {
-  const Recipe recipe = read_recipe(RunDir::open(run).recipe(), {}, RecipePaths::kMayBeAbsent);
+  const Recipe recipe = read_recipe(RunDir::open(run).recipe(), {}, RecipePaths::kOfRun);
   if (recipe.model.family != "vae")
     throw UsageError("{}: a run of family {}, expected vae", run.string(), recipe.model.family);
   const state::Checkpoint checkpoint = state::open_checkpoint(run);

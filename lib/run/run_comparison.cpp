@@ -36,10 +36,22 @@ std::string cell(double value, int digits) {
   return std::isnan(value) ? "" : fmt::format("{:.{}f}", value, digits);
 }
 
-std::string figures_table(std::span<const RunReport> runs) {
-  std::string out = "<table><tr><th></th>";
+std::string head_row(std::span<const RunReport> runs) {
+  std::string out = "<tr><th></th>";
   for (const RunReport& run : runs) out += fmt::format("<th>{}</th>", html_escape(run.title));
-  out += "</tr>";
+  return out + "</tr>";
+}
+
+/// The newest loss that was written.
+double last_loss(const std::vector<StepRecord>& steps) {
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (!step->left_out.contains("loss")) return step->loss;
+  }
+  return kUnknown;
+}
+
+std::string figures_table(std::span<const RunReport> runs) {
+  std::string out = "<table>" + head_row(runs);
   const auto row = [&](const char* head, const auto& text_of) {
     std::vector<std::string> cells;
     for (const RunReport& run : runs) cells.push_back(text_of(run));
@@ -49,23 +61,47 @@ std::string figures_table(std::span<const RunReport> runs) {
     row(head, [&](const RunReport& run) { return cell(late_mean(run.steps, value), digits); });
   };
   row("steps", [](const RunReport& run) { return std::to_string(run.steps.size()); });
-  row("last loss",
-      [](const RunReport& run) { return run.steps.empty() ? "" : cell(run.steps.back().loss, 4); });
+  row("last loss", [](const RunReport& run) { return cell(last_loss(run.steps), 4); });
   late("loss, last tenth", 4, [](const StepRecord& s) { return s.loss; });
   late("tokens/s", 0, [](const StepRecord& s) { return s.tokens_s; });
+  late("samples/s", 1, [](const StepRecord& s) { return s.samples_s; });
   late("MFU", 3, [](const StepRecord& s) { return s.mfu; });
   late("data wait, ms", 2, [](const StepRecord& s) { return s.data_wait_ms; });
-  late("memory, GiB", 2, [](const StepRecord& s) { return s.memory_gib; });
-  const auto score = [&](const char* head, double NameScore::*place) {
-    row(head, [&](const RunReport& run) {
-      if (!run.evaluation || run.evaluation->rows.empty()) return std::string();
-      return cell(100 * (run.evaluation->rows.front().score.*place), 1);
-    });
-  };
-  score("exact match, %", &NameScore::exact);
-  score("word F1, %", &NameScore::f1);
-  score("recall@1, %", &NameScore::recall_1);
+  late("peak memory, GiB", 2, [](const StepRecord& s) { return s.memory_gib; });
   return out + "</table>";
+}
+
+using Figures = std::map<std::string, std::vector<std::string>>;  ///< a cell a run, by head
+
+/// Numbers below `node` under their path, as cells of run `index` of `count`.
+void add_figures(const Json& node, const std::string& path, size_t index, size_t count,
+                 Figures& all) {
+  if (node.is_object()) {
+    for (const auto& [name, value] : node.items())
+      add_figures(value, path.empty() ? name : path + ": " + name, index, count, all);
+  } else if (node.is_number()) {
+    std::vector<std::string>& cells = all[path];
+    cells.resize(count);
+    cells[index] = node.is_number_float() ? fmt::format("{:.4f}", node.get<double>()) : node.dump();
+  }
+}
+
+/// Every figure of every task, by data set.
+std::string evaluation_table(std::span<const RunReport> runs) {
+  std::map<std::string, Figures> sets;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].evaluation) continue;
+    for (const auto& [data, tasks] : runs[i].evaluation->sets.items())
+      add_figures(tasks, "", i, runs.size(), sets[data]);
+  }
+  std::string out;
+  for (const auto& [data, figures] : sets) {
+    if (figures.empty()) continue;
+    out += fmt::format("<h3>{}</h3><table>{}", html_escape(data), head_row(runs));
+    for (const auto& [head, cells] : figures) out += table_row(head, cells);
+    out += "</table>";
+  }
+  return out.empty() ? "" : "<h2>Evaluation</h2>" + out;
 }
 
 std::string curves(std::span<const RunReport> runs, const char* title, Value value) {
@@ -73,9 +109,10 @@ std::string curves(std::span<const RunReport> runs, const char* title, Value val
   for (const RunReport& run : runs) {
     Series line{.name = run.title};
     for (const StepRecord& step : run.steps) {
-      if (step.skipped) continue;
+      const double figure = value(step);
+      if (step.skipped || std::isnan(figure)) continue;
       line.x.push_back(static_cast<double>(step.step));
-      line.y.push_back(value(step));
+      line.y.push_back(figure);
     }
     chart.series.push_back(std::move(line));
   }
@@ -156,14 +193,17 @@ std::vector<RecipeDifference> recipe_differences(std::span<const std::string> re
 }
 
 std::string render_comparison(std::span<const RunReport> runs) {
-  return report_page(
-      fmt::format("{} runs of mmkit", runs.size()),
-      figures_table(runs) + "<h2>Curves</h2>" +
-          curves(runs, "loss", [](const StepRecord& s) { return s.loss; }) +
-          curves(runs, "gradient norm before clipping",
-                 [](const StepRecord& s) { return s.grad_norm; }) +
-          curves(runs, "tokens per second", [](const StepRecord& s) { return s.tokens_s; }) +
-          "<h2>Recipe keys that differ</h2>" + differences_table(runs));
+  const bool of_pictures = std::ranges::any_of(runs, &RunReport::of_pictures);
+  const std::string speed =
+      of_pictures
+          ? curves(runs, "samples per second", [](const StepRecord& s) { return s.samples_s; })
+          : curves(runs, "tokens per second", [](const StepRecord& s) { return s.tokens_s; });
+  return report_page(fmt::format("{} runs of mmkit", runs.size()),
+                     figures_table(runs) + evaluation_table(runs) + "<h2>Curves</h2>" +
+                         curves(runs, "loss", [](const StepRecord& s) { return s.loss; }) +
+                         curves(runs, "gradient norm before clipping",
+                                [](const StepRecord& s) { return s.grad_norm; }) +
+                         speed + "<h2>Recipe keys that differ</h2>" + differences_table(runs));
 }
 
 }  // namespace mm::run

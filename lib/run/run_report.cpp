@@ -1,6 +1,7 @@
 #include "lib/run/run_report.h"
 
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
@@ -34,9 +35,13 @@ std::string scores(const EvalResult& evaluation) {
   std::string out;
   if (!evaluation.rows.empty())
     out += "<h2>Held-out pictures: scores</h2>" + score_table(evaluation);
-  if (!evaluation.tasks.empty())
-    out += "<h2>Evaluation</h2><pre>" + html_escape(evaluation.task_lines()) + "</pre>";
-  return out;
+  std::string tasks;
+  for (const auto& [data, figures] : evaluation.sets.items()) {
+    const std::string lines = task_lines(figures);
+    if (!lines.empty())
+      tasks += fmt::format("<h3>{}</h3><pre>{}</pre>", html_escape(data), html_escape(lines));
+  }
+  return tasks.empty() ? out : out + "<h2>Evaluation</h2>" + tasks;
 }
 
 std::string picture_cards(const EvalResult& evaluation) {
@@ -69,10 +74,11 @@ std::vector<Series> by_stage(const std::vector<StepRecord>& steps,
                              double (*value)(const StepRecord&)) {
   std::vector<Series> series;
   for (const StepRecord& step : steps) {
-    if (step.skipped) continue;
+    const double figure = value(step);
+    if (step.skipped || std::isnan(figure)) continue;
     if (series.empty() || series.back().name != step.stage) series.push_back({.name = step.stage});
     series.back().x.push_back(static_cast<double>(step.step));
-    series.back().y.push_back(value(step));
+    series.back().y.push_back(figure);
   }
   return series;
 }
@@ -83,6 +89,7 @@ std::string split_chart(const std::vector<StepRecord>& steps, const char* title,
   std::map<std::string, Series> lines;
   for (const StepRecord& step : steps) {
     for (const auto& [name, value] : step.*table) {
+      if (std::isnan(value)) continue;
       Series& line = lines[name];
       line.name = name;
       line.x.push_back(static_cast<double>(step.step));
@@ -102,7 +109,8 @@ std::string split_charts(const std::vector<StepRecord>& steps) {
   return charts.empty() ? "" : "<h2>By modality, source and part</h2>" + charts;
 }
 
-std::string charts(const std::vector<StepRecord>& steps) {
+std::string charts(const RunReport& report) {
+  const std::vector<StepRecord>& steps = report.steps;
   const auto chart = [&](const char* title, const char* unit, double (*value)(const StepRecord&)) {
     return draw_svg({.title = title,
                      .x_label = "global step",
@@ -110,40 +118,57 @@ std::string charts(const std::vector<StepRecord>& steps) {
                      .series = by_stage(steps, value)});
   };
   return "<h2>Loss by stage</h2>" +
-         chart("loss per target token", "", [](const StepRecord& s) { return s.loss; }) +
+         chart(report.of_pictures() ? "loss per picture" : "loss per target token", "",
+               [](const StepRecord& s) { return s.loss; }) +
          chart("gradient norm before clipping", "",
                [](const StepRecord& s) { return s.grad_norm; }) +
          "<h2>Throughput and data wait</h2>" +
-         chart("tokens per second", "", [](const StepRecord& s) { return s.tokens_s; }) +
+         (report.of_pictures()
+              ? chart("pictures per second", "", [](const StepRecord& s) { return s.samples_s; })
+              : chart("tokens per second", "", [](const StepRecord& s) { return s.tokens_s; })) +
          chart("model FLOPs utilisation (of the measured GEMM rate)", "",
                [](const StepRecord& s) { return s.mfu; }) +
          chart("data wait, ms a step", "", [](const StepRecord& s) { return s.data_wait_ms; }) +
          split_charts(steps);
 }
 
-std::string totals(const std::vector<StepRecord>& steps) {
-  double seconds = 0, wait = 0;
+std::string totals(const RunReport& report) {
+  double seconds = 0, waited_of = 0, wait = 0;
   int64_t tokens = 0, images = 0;
-  for (const StepRecord& s : steps) {
+  for (const StepRecord& s : report.steps) {
     if (std::isnan(s.step_ms)) continue;
-    seconds += s.step_ms / 1e3, wait += s.data_wait_ms / 1e3, tokens += s.tokens,
-        images += s.images;
+    seconds += s.step_ms / 1e3, tokens += s.tokens, images += s.images;
+    if (!std::isnan(s.data_wait_ms)) waited_of += s.step_ms / 1e3, wait += s.data_wait_ms / 1e3;
   }
+  const int64_t unit = report.of_pictures() ? images : tokens;
   return fmt::format(
-      "<p>{} steps, {:.1f} s of step time, {} tokens, {} pictures, {:.0f} tokens/s, data wait "
-      "{:.2f} % of step time.</p>",
-      steps.size(), seconds, tokens, images,
-      seconds > 0 ? static_cast<double>(tokens) / seconds : 0,
-      seconds > 0 ? 100 * wait / seconds : 0);
+      "<p>{} steps, {:.1f} s of step time, {} tokens, {} pictures, {:.0f} {}/s, data wait {:.2f} % "
+      "of step time.</p>",
+      report.steps.size(), seconds, tokens, images,
+      seconds > 0 ? static_cast<double>(unit) / seconds : 0,
+      report.of_pictures() ? "pictures" : "tokens", waited_of > 0 ? 100 * wait / waited_of : 0);
+}
+
+std::string family_of(const std::string& recipe) {
+  const std::string usual = RunReport().family;
+  try {
+    return toml::parse(recipe)["model"]["family"].value_or(usual);
+  } catch (const toml::parse_error&) {
+    return usual;  // the page shows the rest
+  }
 }
 
 }  // namespace
 
+bool RunReport::of_pictures() const {
+  return family == "dit" || family == "pixart" || family == "sd3" || family == "vae";
+}
+
 std::string render_report(const RunReport& report) {
   std::string page;
-  if (!report.steps.empty()) page += totals(report.steps);
+  if (!report.steps.empty()) page += totals(report);
   if (report.evaluation) page += scores(*report.evaluation);
-  if (!report.steps.empty()) page += charts(report.steps);
+  if (!report.steps.empty()) page += charts(report);
   if (report.evaluation && !report.evaluation->pictures.empty())
     page += (report.evaluation->pictures.front().real_uri.empty()
                  ? "<h2>Held-out pictures: true name in bold, the model's below</h2>"
@@ -163,9 +188,9 @@ RunReport load_report(const std::filesystem::path& run_directory) {
                    .steps = read_metrics(run_directory)};
   if (std::filesystem::exists(run_directory / "recipe.toml"))
     report.recipe = read_file(run_directory / "recipe.toml");
-  if (std::filesystem::exists(run_directory / "eval.json")) {
-    report.evaluation = EvalResult::from_json(read_json_file(run_directory / "eval.json"));
-  }
+  report.family = family_of(report.recipe);
+  if (std::filesystem::exists(run_directory / "eval.json"))
+    report.evaluation = read_eval(run_directory / "eval.json");
   if (report.steps.empty() && !report.evaluation) {
     throw DataError("{}: neither metrics.jsonl nor eval.json in it; expected a run's directory",
                     run_directory.string());

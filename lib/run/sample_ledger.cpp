@@ -42,6 +42,7 @@ void SampleLedger::record(int64_t step, const std::string& stage, uint64_t epoch
 
 void SampleLedger::cut(const fs::path& run_directory, int64_t step) {
   for (const fs::path& file : ledger_files(run_directory)) cut_lines_after_step(file, step);
+  cut_lines_after_step(run_directory / "ledger" / "dropped.jsonl", step);
 }
 
 std::vector<LedgerRow> read_ledger(const fs::path& run_directory) {

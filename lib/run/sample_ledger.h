@@ -18,7 +18,7 @@ class SampleLedger {
   void record(int64_t step, const std::string& stage, uint64_t epoch,
               const std::vector<uint64_t>& samples);
 
-  /// Cuts all files of the run after `step`.
+  /// Cuts all files of the run after `step`, dropped.jsonl (dropped_ledger.h) too.
   static void cut(const std::filesystem::path& run_directory, int64_t step);
 
  private:

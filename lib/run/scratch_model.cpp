@@ -89,6 +89,10 @@ void set_marks(const Recipe& recipe, const data::DatasetManifest& set, model::Ll
 
 }  // namespace
 
+model::ProjectorKind projector_kind(const std::string& word) {
+  return word == "linear" ? model::ProjectorKind::kLinear : model::ProjectorKind::kMlp2xGelu;
+}
+
 model::LlavaConfig scratch_config(const Recipe& recipe, const data::DatasetManifest& set) {
   const ModelRecipe::Vision& v = recipe.model.vision;
   model::LlavaConfig config{.family = model::family_from_name(recipe.model.family).value()};
@@ -96,6 +100,7 @@ model::LlavaConfig scratch_config(const Recipe& recipe, const data::DatasetManif
   config.vision = qwen ? qwen_tower(recipe.model) : square_tower(v);
   config.text = text_of(recipe, set.tokenizer);
   config.image_token_index = set.tokenizer.image_token_id;
+  config.projector = projector_kind(recipe.model.projector);
   config.vision_feature_layer = qwen ? -1 : v.feature_layer;
   config.keep_first_row = config.vision.kind != model::VisionKind::kClip;
   if (config.has_tiles()) set_tiles(recipe, config);

@@ -5,6 +5,9 @@
 
 namespace mm::run {
 
+/// model.projector's word; empty: the usual one.
+model::ProjectorKind projector_kind(const std::string& word);
+
 /// The configuration of a vision-language model from scratch: sizes from [model], vocabulary and
 /// special ids from the first stage's data set, whose tokenizer also knows the marks around
 /// pictures and for frames ("<|vision_start|>", "<|vision_end|>", "<|video_pad|>" of Qwen2.5-VL,

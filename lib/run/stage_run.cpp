@@ -128,20 +128,10 @@ struct StageRun::Hooks final : step::UpdateHooks, step::ReduceTarget {
     if (input.global_targets == 0) {
       if (run.inputs_.comm.rank == 0)
         log::warn("run", "step has no targets, nothing is updated", {{"step", input.step}});
+      skip_reason = "no_targets";
       return false;
     }
-    if (run.scaler_) {
-      const double before = run.scaler_->scale();
-      run.scaler_->step_done(!std::isfinite(norm));
-      if (!std::isfinite(norm)) {
-        if (run.inputs_.comm.rank == 0)
-          log::warn("run", "fp16 gradients overflowed, nothing is updated",
-                    {{"step", input.step},
-                     {"loss_scale", before},
-                     {"next_loss_scale", run.scaler_->scale()}});
-        return false;
-      }
-    }
+    if (run.scaler_ && overflowed(input.step, norm)) return false;
     if (!std::isfinite(norm))
       throw NumericalError(
           "step {}: the gradient norm is {}; lower the learning rate, or look at the samples of "
@@ -157,6 +147,28 @@ struct StageRun::Hooks final : step::UpdateHooks, step::ReduceTarget {
     return true;
   }
   StageRun& run;
+  const char* skip_reason = "";  ///< StageStep::skip_reason of the step that runs
+
+ private:
+  /// Tells the loss scaler of a step; whether it is to be left out. All ranks have the same norm.
+  bool overflowed(int64_t step, double norm) {
+    const double before = run.scaler_->scale();
+    const bool last = run.scaler_->at_smallest(), overflow = !std::isfinite(norm);
+    run.scaler_->step_done(overflow);
+    if (!overflow) return false;
+    if (last)
+      throw NumericalError(
+          "step {}: the gradient norm is {} at the smallest loss scale, {}: its values are no "
+          "numbers, or beyond fp16 by themselves; lower the learning rate, set precision.compute "
+          "to bf16, or look at the samples of this step in the ledger",
+          step, norm, before);
+    if (run.inputs_.comm.rank == 0)
+      log::warn(
+          "run", "fp16 gradients overflowed, nothing is updated",
+          {{"step", step}, {"loss_scale", before}, {"next_loss_scale", run.scaler_->scale()}});
+    skip_reason = "overflow";
+    return true;
+  }
 };
 
 /// A program and what runs it.
@@ -200,7 +212,7 @@ StageRun::Runner& StageRun::runner(int micro_batches) {
     throw InternalError("step program: {}", step::describe(problems.front(), made->program));
   step::verify_same_program(*inputs_.comm.control, made->program.hash());
   std::function<void(model::Slot, const at::Tensor&)> look;
-  if (inputs_.recipe.metrics.activations > 0)
+  if (inputs_.recipe.metrics.activations())
     look = [this](model::Slot slot, const at::Tensor& value) { activations_.saw(slot, value); };
   made->executor = std::make_unique<step::Executor>(inputs_.params.model(), made->program,
                                                     step::Bindings{.batches = batches_.get(),
@@ -252,6 +264,7 @@ StageStep StageRun::run_step(int64_t global_step) {
   batches_->current = next_of_loader();
   data::LoaderStep& current = batches_->current;
   sink_.zero();
+  hooks_->skip_reason = "";
   Runner& run = runner(static_cast<int>(current.micro_batches.size()));
   result.report = run.executor->run(
       {.step = global_step,
@@ -261,6 +274,7 @@ StageStep StageRun::run_step(int64_t global_step) {
        .loss_scale = scaler_ ? scaler_->scale() : 1.0,
        .next_follows =
            batches_->next && batches_->next->micro_batches.size() == current.micro_batches.size()});
+  result.skip_reason = hooks_->skip_reason;
   note_samples(current, result);
   for (const data::MicroBatch& mb : current.micro_batches)
     result.pictures = model::add_sizes(result.pictures, inputs_.family.picture_sizes(mb));

@@ -48,6 +48,7 @@ struct StageStep {
   std::vector<double> sample_losses;
   std::vector<int64_t> sample_targets;
   std::map<std::string, double> lr;
+  std::string skip_reason;  ///< why nothing was updated: "no_targets", "overflow"; empty: it was
 };
 
 /// A stage on one rank: loader, gradient sink, optimizer and the step programs (one per number of
@@ -59,7 +60,8 @@ class StageRun {
   ~StageRun();
   StageRun(const StageRun&) = delete;
 
-  /// The next step, over all ranks. `global_step` is for messages.
+  /// The next step, over all ranks. `global_step` is for messages. Throws NumericalError, on all
+  /// ranks, for a gradient norm that is not finite; in fp16 once the loss scale is at its smallest.
   StageStep run_step(int64_t global_step);
 
   int64_t next_step() const { return next_step_; }

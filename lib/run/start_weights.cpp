@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "lib/base/error.h"
+#include "lib/base/log.h"
 #include "lib/ckpt/hf_index.h"
+#include "lib/ckpt/hf_names.h"
 #include "lib/ckpt/peft.h"
 #include "lib/model/hf_load.h"
 #include "lib/model/lora.h"
@@ -37,6 +39,21 @@ void load_own(const Recipe& recipe, optim::ParamStore& params) {
   state::load_tensors(checkpoint, wanted);
 }
 
+/// A projector of another kind than the stored one would be drawn in its place.
+void refuse_other_projector(const Recipe& recipe, const ckpt::HfWeights& weights) {
+  if (recipe.model.projector.empty()) return;
+  const std::string prefix = "multi_modal_projector.";
+  const bool linear = recipe.model.projector == "linear";
+  for (const auto& [stored, tensor] : weights.tensors()) {
+    const std::string name = ckpt::published_llava_name(stored).value_or("");
+    if (!name.starts_with(prefix) || name.starts_with(prefix + "linear.") == linear) continue;
+    throw UsageError(
+        "model.projector is {}, {} holds {}; leave the key out, or start from a directory without "
+        "projector",
+        recipe.model.projector, recipe.model.from.string(), stored);
+  }
+}
+
 }  // namespace
 
 void load_llava_weights(const Recipe& recipe, const model::LlavaConfig& config,
@@ -45,13 +62,22 @@ void load_llava_weights(const Recipe& recipe, const model::LlavaConfig& config,
   model::Model plain = params.model();
   plain.params.resize(plain.params.size() - 2 * plain.adapters.size());
   const std::string origin = recipe.model.from.string();
-  const std::vector<at::Tensor> values =
-      model::load_llava_weights(plain, config, ckpt::HfWeights::open(recipe.model.from), origin,
-                                {.new_rows = true, .may_lack_projector = true});
+  const ckpt::HfWeights weights = ckpt::HfWeights::open(recipe.model.from);
+  refuse_other_projector(recipe, weights);
+  const std::vector<at::Tensor> values = model::load_llava_weights(
+      plain, config, weights, origin, {.new_rows = true, .may_lack_projector = true});
+  std::string drawn;
   for (size_t i = 0; i < values.size(); ++i) {
-    // A projector that the directory lacks stays as drawn.
-    if (values[i].defined()) params.set(static_cast<model::ParamId>(i), values[i]);
+    if (values[i].defined()) {
+      params.set(static_cast<model::ParamId>(i), values[i]);
+    } else {
+      drawn += (drawn.empty() ? "" : ", ") + plain.params[i].name;
+    }
   }
+  // What the directory lacks of a projector stays as drawn. Ranks other than 0 log warnings only.
+  if (!drawn.empty())
+    log::info("run", "not in model.from, drawn from run.seed",
+              {{"from", origin}, {"tensors", drawn}});
 }
 
 void load_llava_adapters(const Recipe& recipe, const model::LlavaConfig& config,

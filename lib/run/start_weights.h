@@ -15,7 +15,8 @@ void fill_start_weights(const Recipe& recipe, const ModelFamily& family, optim::
 
 /// Of the Hugging Face directory model.from: vocabulary rows that it lacks as in
 /// lib/model/vocab_rows.h; without any projector tensor, as mmckpt join writes it, the projector
-/// stays as drawn.
+/// stays as drawn, and image_newline where the projector has none: a line of the log says so.
+/// Throws UsageError for a stored projector of another kind than model.projector.
 void load_llava_weights(const Recipe& recipe, const model::LlavaConfig& config,
                         optim::ParamStore& params);
 /// Of the PEFT directory lora.from.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "lib/base/error.h"
 #include "lib/run/metrics.h"
 
 namespace mm::run {
@@ -20,7 +21,8 @@ constexpr Figure kFigures[] = {{"step_ms", &StepRecord::step_ms},
                                {"mfu", &StepRecord::mfu},
                                {"mem_gib", &StepRecord::memory_gib},
                                {"cpu_use", &StepRecord::cpu_use},
-                               {"gpu_use", &StepRecord::gpu_use}};
+                               {"gpu_use", &StepRecord::gpu_use},
+                               {"validation_loss", &StepRecord::validation_loss}};
 
 using Named = std::map<std::string, double>;
 struct Table {
@@ -30,7 +32,8 @@ struct Table {
 constexpr Table kTables[] = {{"lr", &StepRecord::lr},
                              {"grad_norm_parts", &StepRecord::part_norms},
                              {"loss_by", &StepRecord::loss_by},
-                             {"loss_by_source", &StepRecord::loss_by_source}};
+                             {"loss_by_source", &StepRecord::loss_by_source},
+                             {"validation_by_time", &StepRecord::validation_by_time}};
 
 Named table_from(const Json& json) {
   Named named;
@@ -38,6 +41,35 @@ Named table_from(const Json& json) {
     if (value.is_number()) named[name] = value.get<double>();
   }
   return named;
+}
+
+StepRecord record_from(const Json& json) {
+  StepRecord r;
+  r.step = json.value("step", int64_t{0});
+  r.stage = json.value("stage", "");
+  r.epoch = json.value("epoch", uint64_t{0});
+  // A loss that was not a number is written as null.
+  const auto number = [](const Json& from, const char* key) {
+    return from.contains(key) && from[key].is_number() ? from[key].get<double>() : kUnknown;
+  };
+  r.loss = number(json, "loss");
+  r.grad_norm = number(json, "grad_norm");
+  r.tokens = json.value("tokens", int64_t{0});
+  r.targets = json.value("targets", int64_t{0});
+  r.images = json.value("images", int64_t{0});
+  r.samples = json.value("samples", int64_t{0});
+  for (const Table& table : kTables)
+    r.*table.place = table_from(json.value(table.key, Json::object()));
+  for (const Figure& figure : kFigures) r.*figure.place = number(json, figure.key);
+  const Json blocks = json.value("activations", Json::object());
+  for (const auto& [block, moments] : blocks.items())
+    r.activations[block] = {number(moments, "mean"), number(moments, "variance")};
+  for (const char* name : {"loss", "grad_norm", "vision_text_ratio"}) {
+    if (!json.contains(name)) r.left_out.insert(name);
+  }
+  r.skipped = json.value("skipped", false);
+  r.skip_reason = json.value("skip_reason", "");
+  return r;
 }
 
 }  // namespace
@@ -50,65 +82,51 @@ double StepRecord::vision_text_ratio() const {
 
 StepRecord StepRecord::due(const MetricSchedule& schedule) const {
   StepRecord r = *this;
-  if (!is_due(schedule.parts, step)) r.part_norms.clear();
-  if (!is_due(schedule.sources, step)) r.loss_by.clear(), r.loss_by_source.clear();
-  if (!is_due(schedule.activations, step)) r.activations.clear();
-  if (!is_due(schedule.speed, step)) {
-    for (double* figure :
-         {&r.step_ms, &r.data_wait_ms, &r.exposed_comm_ms, &r.tokens_s, &r.samples_s, &r.mfu})
-      *figure = kUnknown;
+  for (const ScheduledMetric& metric : kScheduledMetrics) {
+    if (!is_due(schedule.*metric.every, step)) r.left_out.insert(metric.name);
   }
-  if (!is_due(schedule.memory, step)) r.memory_gib = kUnknown;
-  if (!is_due(schedule.devices, step)) r.cpu_use = r.gpu_use = kUnknown;
   return r;
 }
 
 Json StepRecord::to_json() const {
-  Json json{{"step", step},       {"stage", stage},         {"epoch", epoch},
-            {"loss", loss},       {"grad_norm", grad_norm}, {"tokens", tokens},
-            {"targets", targets}, {"images", images},       {"samples", samples}};
+  const auto kept = [&](const char* name) { return !left_out.contains(name); };
+  Json json{{"step", step}, {"stage", stage}, {"epoch", epoch}};
+  if (kept("loss")) json["loss"] = loss;
+  if (kept("grad_norm")) json["grad_norm"] = grad_norm;
+  json.update(
+      Json{{"tokens", tokens}, {"targets", targets}, {"images", images}, {"samples", samples}});
   for (const Table& table : kTables) {
-    if (!(this->*table.place).empty()) json[table.key] = this->*table.place;
+    if (kept(table.key) && !(this->*table.place).empty()) json[table.key] = this->*table.place;
   }
   for (const Figure& figure : kFigures) {
-    if (!std::isnan(this->*figure.place)) json[figure.key] = this->*figure.place;
+    if (kept(figure.key) && !std::isnan(this->*figure.place))
+      json[figure.key] = this->*figure.place;
   }
-  if (const double ratio = vision_text_ratio(); !std::isnan(ratio))
+  if (const double ratio = vision_text_ratio(); kept("vision_text_ratio") && !std::isnan(ratio))
     json["vision_text_ratio"] = ratio;
-  for (const auto& [block, moments] : activations)
-    json["activations"][block] = {{"mean", moments.mean}, {"variance", moments.variance}};
+  for (const auto& [block, moments] : activations) {
+    if (kept("activation_mean") && !std::isnan(moments.mean))
+      json["activations"][block]["mean"] = moments.mean;
+    if (kept("activation_variance") && !std::isnan(moments.variance))
+      json["activations"][block]["variance"] = moments.variance;
+  }
   if (skipped) json["skipped"] = true;
+  if (skipped && !skip_reason.empty()) json["skip_reason"] = skip_reason;
   return json;
 }
 
-StepRecord StepRecord::from_json(const Json& json) {
-  StepRecord r;
-  r.step = json.value("step", int64_t{0});
-  r.stage = json.value("stage", "");
-  r.epoch = json.value("epoch", uint64_t{0});
-  // A loss that was not a number is written as null.
-  const auto number = [&](const char* key) {
-    return json.contains(key) && json[key].is_number() ? json[key].get<double>() : kUnknown;
-  };
-  r.loss = number("loss");
-  r.grad_norm = number("grad_norm");
-  r.tokens = json.value("tokens", int64_t{0});
-  r.targets = json.value("targets", int64_t{0});
-  r.images = json.value("images", int64_t{0});
-  r.samples = json.value("samples", int64_t{0});
-  for (const Table& table : kTables)
-    r.*table.place = table_from(json.value(table.key, Json::object()));
-  for (const Figure& figure : kFigures) r.*figure.place = number(figure.key);
-  const Json blocks = json.value("activations", Json::object());
-  for (const auto& [block, moments] : blocks.items())
-    r.activations[block] = {moments.value("mean", 0.0), moments.value("variance", 0.0)};
-  r.skipped = json.value("skipped", false);
-  return r;
+StepRecord StepRecord::from_json(const Json& json, const std::string& origin) {
+  try {
+    return record_from(json);
+  } catch (const Json::exception& error) {
+    throw DataError("{}: no record of a step: {}", origin, error.what());
+  }
 }
 
 std::string StepRecord::line() const {
-  std::string text =
-      fmt::format("step {} {} loss {:.4f} grad_norm {:.3f}", step, stage, loss, grad_norm);
+  std::string text = fmt::format("step {} {}", step, stage);
+  if (!left_out.contains("loss")) text += fmt::format(" loss {:.4f}", loss);
+  if (!left_out.contains("grad_norm")) text += fmt::format(" grad_norm {:.3f}", grad_norm);
   const auto add = [&](const char* name, double value, int digits) {
     if (!std::isnan(value)) text += fmt::format(" {} {:.{}f}", name, value, digits);
   };
@@ -116,7 +134,10 @@ std::string StepRecord::line() const {
   add("mfu", mfu, 3);
   add("data_wait_ms", data_wait_ms, 1);
   add("mem_gib", memory_gib, 2);
-  return text + (skipped ? " (skipped: no targets)" : "");
+  if (!skipped) return text;
+  if (skip_reason.empty()) return text + " (skipped)";
+  return text + (skip_reason == "overflow" ? " (skipped: fp16 gradients overflowed)"
+                                           : " (skipped: no targets)");
 }
 
 std::string Metric::tag() const {
@@ -125,33 +146,37 @@ std::string Metric::tag() const {
 
 std::vector<Metric> metrics_of(const StepRecord& r) {
   std::vector<Metric> all;
-  const auto add = [&](const char* group, const char* name, double value) {
-    if (!std::isnan(value)) all.push_back({group, name, "", "", value});
+  const auto put = [&](const char* key, Metric metric) {
+    if (!std::isnan(metric.value) && !r.left_out.contains(key)) all.push_back(std::move(metric));
   };
-  const auto add_table = [&](const char* group, const char* name, const char* label,
+  const auto add = [&](const char* group, const char* name, double value) {
+    put(name, {group, name, "", "", value});
+  };
+  const auto add_table = [&](const char* key, const char* name, const char* label,
                              const Named& table) {
-    for (const auto& [key, value] : table) {
-      if (!std::isnan(value)) all.push_back({group, name, label, key, value});
-    }
+    for (const auto& [part, value] : table) put(key, {"train", name, label, part, value});
   };
   add("train", "loss", r.loss);
   add("train", "grad_norm", r.grad_norm);
-  add_table("train", "lr", "part", r.lr);
-  add_table("train", "grad_norm_part", "part", r.part_norms);
+  add_table("lr", "lr", "part", r.lr);
+  add_table("grad_norm_parts", "grad_norm_part", "part", r.part_norms);
   add("train", "vision_text_ratio", r.vision_text_ratio());
-  add_table("train", "loss_by", "modality", r.loss_by);
-  add_table("train", "loss_by_source", "source", r.loss_by_source);
+  add_table("loss_by", "loss_by", "modality", r.loss_by);
+  add_table("loss_by_source", "loss_by_source", "source", r.loss_by_source);
   for (const auto& [block, moments] : r.activations) {
-    all.push_back({"activations", "mean", "block", block, moments.mean});
-    all.push_back({"activations", "variance", "block", block, moments.variance});
+    put("activation_mean", {"activations", "mean", "block", block, moments.mean});
+    put("activation_variance", {"activations", "variance", "block", block, moments.variance});
   }
+  add("validation", "validation_loss", r.validation_loss);
+  for (const auto& [time, loss] : r.validation_by_time)
+    put("validation_by_time", {"validation", "loss_at", "time", time, loss});
   add("speed", "tokens_s", r.tokens_s);
   add("speed", "samples_s", r.samples_s);
   add("speed", "mfu", r.mfu);
   add("speed", "step_ms", r.step_ms);
   add("speed", "data_wait_ms", r.data_wait_ms);
   add("speed", "exposed_comm_ms", r.exposed_comm_ms);
-  add("memory", "peak_gib", r.memory_gib);
+  put("mem_gib", {"memory", "peak_gib", "", "", r.memory_gib});
   add("devices", "cpu_use", r.cpu_use);
   add("devices", "gpu_use", r.gpu_use);
   return all;

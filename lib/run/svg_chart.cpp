@@ -42,31 +42,42 @@ struct Frame {
   }
 };
 
+bool is_finite(const Series& series, size_t i) {
+  return std::isfinite(series.x[i]) && std::isfinite(series.y[i]);
+}
+
 Series thin(const Series& full, size_t points) {
   if (full.x.size() <= points) return full;
   Series result{.name = full.name};
   for (size_t i = 0; i < points; ++i) {
     const size_t begin = i * full.x.size() / points, end = (i + 1) * full.x.size() / points;
-    double x = 0, y = 0;
-    for (size_t k = begin; k < end; ++k) x += full.x[k], y += full.y[k];
-    result.x.push_back(x / static_cast<double>(end - begin));
-    result.y.push_back(y / static_cast<double>(end - begin));
+    double x = 0, y = 0, count = 0;
+    for (size_t k = begin; k < end; ++k) {
+      if (is_finite(full, k)) x += full.x[k], y += full.y[k], ++count;
+    }
+    result.x.push_back(x / count);  // not a number where no point is finite: a gap
+    result.y.push_back(y / count);
   }
   return result;
 }
 
+/// Lines of no length under points that stand alone: with round ends they are dots.
 std::string path_of(const Frame& frame, const Series& series) {
   std::string path;
-  bool pen_down = false;
+  size_t drawn = 0;  // points since the last gap
+  const auto end_line = [&] {
+    if (drawn == 1) path += "h0";
+    drawn = 0;
+  };
   for (size_t i = 0; i < series.x.size(); ++i) {
-    if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) {
-      pen_down = false;
+    if (!is_finite(series, i)) {
+      end_line();
       continue;
     }
-    path += fmt::format("{}{:.1f} {:.1f}", pen_down ? "L" : "M", frame.px(series.x[i]),
+    path += fmt::format("{}{:.1f} {:.1f}", drawn++ > 0 ? "L" : "M", frame.px(series.x[i]),
                         frame.py(series.y[i]));
-    pen_down = true;
   }
+  end_line();
   return path;
 }
 
@@ -137,8 +148,10 @@ std::string draw_svg(const Chart& chart) {
   out += axes(frame);
   for (size_t i = 0; i < chart.series.size(); ++i) {
     const Series series = thin(chart.series[i], static_cast<size_t>(chart.width));
-    out += fmt::format("<path d='{}' fill='none' stroke='{}' stroke-width='1.5'/>",
-                       path_of(frame, series), kColours[i % kColours.size()]);
+    out += fmt::format(
+        "<path d='{}' fill='none' stroke='{}' stroke-width='1.5' "
+        "stroke-linecap='round'/>",
+        path_of(frame, series), kColours[i % kColours.size()]);
   }
   return out + legend(chart) + "</svg>";
 }

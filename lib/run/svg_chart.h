@@ -4,7 +4,8 @@
 
 namespace mm::run {
 
-/// One line of a chart; points in drawing order, not-finite ones leave a gap.
+/// One line of a chart; points in drawing order. Not-finite ones leave a gap; one that stands alone
+/// between gaps is drawn as a dot.
 struct Series {
   std::string name;
   std::vector<double> x, y;
@@ -19,7 +20,7 @@ struct Chart {
 
 /// The chart as an inline SVG element: axes with round ticks, a legend, one colour a series. Long
 /// series are thinned to about one point a pixel (means of equal slices), so that a report stays
-/// small. No outside reference; names are escaped.
+/// small; points that are not finite count in no mean. No outside reference; names are escaped.
 std::string draw_svg(const Chart& chart);
 
 /// Round tick positions (1, 2 or 5 times a power of ten) that cover [low, high], about `count` of

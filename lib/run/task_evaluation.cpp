@@ -20,9 +20,11 @@ Json perplexity_json(const TrainedModel& trained, const EvalSamples& all) {
   double loss = 0;
   int64_t targets = 0;
   for (size_t begin = 0; begin < all.size(); begin += kSamplesAtOnce) {
+    std::vector<data::Sample> held;
     std::vector<const data::Sample*> some;
     for (size_t i = begin; i < std::min(all.size(), begin + kSamplesAtOnce); ++i)
-      some.push_back(&all.samples[i]);
+      held.push_back(all.whole(i));
+    for (const data::Sample& sample : held) some.push_back(&sample);
     const model::Batch batch = whole_batch(trained, some);
     const model::SlotValues values = model::eager_forward(*trained.model, *trained.params, batch);
     loss += values[static_cast<size_t>(trained.model->loss_slot)].item<double>();
@@ -50,8 +52,8 @@ Json retrieval_json(const TrainedModel& trained, const EvalSamples& all) {
   Progress progress(
       {.label = "retrieval", .unit = "pictures", .total = static_cast<int64_t>(all.size())});
   std::vector<double> similarity;
-  for (const data::Sample& picture : all.samples) {
-    const std::vector<double> row = truth_scores(trained, *trained.params, all, picture);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::vector<double> row = truth_scores(trained, *trained.params, all, all.whole(i));
     similarity.insert(similarity.end(), row.begin(), row.end());
     progress.add(1);
   }

@@ -33,7 +33,7 @@ bool needs_answers(EvalTask task);
 /// A sample of the data set and what the model said.
 struct AnsweredSample {
   std::string key;     ///< of the data set's record
-  std::string prompt;  ///< text before the answer, picture tokens left out
+  std::string prompt;  ///< what the user says, without pictures, roles and system text
   std::string truth;   ///< the sample's own answer
   std::string answer;
 };

@@ -37,7 +37,7 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Event: 1 wall_time (double), 2 step (int64), 3 file_version (string), 5 summary.
+/// Event: 1 wall_time (double), 2 step (int64), 3 file_version (string), 5 summary, 7 session_log.
 std::string event_head(int64_t step) {
   std::string event;
   put_varint(event, 1 << 3 | 1);
@@ -65,6 +65,15 @@ TensorboardWriter::TensorboardWriter(const std::filesystem::path& directory)
     : file_(File::create(event_path(directory))) {
   std::string event = event_head(0);
   put_bytes(event, 3, "brain.Event:2");
+  record(event);
+}
+
+void TensorboardWriter::start_at(int64_t step) {
+  std::string log;  // SessionLog: 1 status, of which 1 is START
+  put_varint(log, 1 << 3);
+  put_varint(log, 1);
+  std::string event = event_head(step);
+  put_bytes(event, 7, log);
   record(event);
 }
 

@@ -27,6 +27,29 @@ model::SimpleParams TrainedDiffusion::untrained() const {
   return {*model, std::move(values), std::vector<bool>(model->params.size(), false)};
 }
 
+data::BucketShape TrainedDiffusion::usual_size() const {
+  const auto& buckets = data.pictures.buckets;
+  MM_CHECK(!buckets.empty(), "a diffusion run has buckets");
+  // Less: nearer to a square, a / b < c / d as a d < c b; then larger.
+  return *std::ranges::min_element(buckets, [](data::BucketShape x, data::BucketShape y) {
+    const auto [x_short, x_long] = std::minmax({int64_t{x.height}, int64_t{x.width}});
+    const auto [y_short, y_long] = std::minmax({int64_t{y.height}, int64_t{y.width}});
+    const int64_t of_x = x_long * y_short, of_y = y_long * x_short;
+    return of_x != of_y ? of_x < of_y : x.pixels() > y.pixels();
+  });
+}
+
+std::string guidance_remark(const Recipe& recipe, double scale) {
+  const DiffusionRecipe& d = recipe.diffusion;
+  const bool all_shares = !d.encoder_drop.empty() && std::ranges::min(d.encoder_drop) > 0;
+  if (scale == 1 || d.label_drop > 0 || all_shares) return "";
+  if (!recipe.model.from.empty() || !recipe.init_from.empty()) return "";
+  return fmt::format(
+      "guidance {}: no picture was trained without its label or caption (diffusion.label_drop is "
+      "0), so what is guided away from is chance; take guidance 1, or train with label_drop",
+      scale);
+}
+
 namespace {
 
 void check_hash(const char* option, const std::string& made_by, const std::string& given) {
@@ -106,15 +129,38 @@ void use_encoders(TrainedDiffusion& trained, const EncoderPaths& given, EncoderN
   check_encoders(trained, paths);
 }
 
+TrainedDiffusion model_in_training(const Recipe& recipe, const data::DatasetManifest& set,
+                                   const model::DiffusionConfig& config) {
+  TrainedDiffusion one;
+  one.recipe = recipe;
+  one.seed = recipe.seed;
+  one.averaged = recipe.ema.on();
+  one.config = config;
+  one.objective = objective_of(recipe.diffusion);
+  one.model = std::make_unique<model::Model>(model::build_diffusion(config, one.objective));
+  one.norm = pixel_norm(recipe.model.normalise.mean, recipe.model.normalise.std);
+  one.data = set;
+  if (config.takes_captions())
+    one.tokenizer = text::load_tokenizer(recipe.stages.back().data / set.tokenizer.file.file);
+  return one;
+}
+
+model::SimpleParams in_float(const model::Model& model, const model::ParamView& params) {
+  std::vector<at::Tensor> values;
+  for (size_t i = 0; i < model.params.size(); ++i)
+    values.push_back(params.get(static_cast<model::ParamId>(i)).detach().to(at::kFloat));
+  return {model, std::move(values), std::vector<bool>(model.params.size(), false)};
+}
+
 bool is_diffusion_run(const fs::path& run) {
   return fs::exists(run / "recipe.toml") &&
-         read_recipe(run / "recipe.toml", {}, RecipePaths::kMayBeAbsent).model.diffusion();
+         read_recipe(run / "recipe.toml", {}, RecipePaths::kOfRun).model.diffusion();
 }
 
 TrainedDiffusion open_trained_diffusion(const fs::path& run, Weights weights) {
   const RunDir directory = RunDir::open(run);
   TrainedDiffusion trained{.run = run};
-  trained.recipe = read_recipe(directory.recipe(), {}, RecipePaths::kMayBeAbsent);
+  trained.recipe = read_recipe(directory.recipe(), {}, RecipePaths::kOfRun);
   if (!trained.recipe.model.diffusion())
     throw UsageError("{}: a run of family {}, which draws no pictures; expected dit, pixart or sd3",
                      run.string(), trained.recipe.model.family);

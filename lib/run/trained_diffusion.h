@@ -19,7 +19,7 @@
 namespace mm::run {
 
 /// A diffusion run's newest whole checkpoint as a model to draw with, in fp32; or the model of a
-/// run in training, which has no weights of its own (grid_drawing.h).
+/// run in training, which has no weights of its own (model_in_training).
 struct TrainedDiffusion {
   std::filesystem::path run;
   int64_t step = 0;
@@ -45,14 +45,21 @@ struct TrainedDiffusion {
   }
   /// The same model with its initial weights, as training found them.
   model::SimpleParams untrained() const;
-  /// Height and width of its first bucket.
-  data::BucketShape usual_size() const { return data.pictures.buckets.front(); }
+  /// The bucket of its pictures that is nearest to a square by the ratio of its sides; of equals
+  /// the largest.
+  data::BucketShape usual_size() const;
 };
 
 /// `weights`: the moving average where the run has one. Throws DataError if the run has no whole
 /// checkpoint, UsageError if it is no run of a diffusion model.
 TrainedDiffusion open_trained_diffusion(const std::filesystem::path& run,
                                         Weights weights = Weights::kAveraged);
+
+/// The model of a run in training on `set`, without weights, run directory and encoders.
+TrainedDiffusion model_in_training(const Recipe& recipe, const data::DatasetManifest& set,
+                                   const model::DiffusionConfig& config);
+/// Weights in training as an open run has them, in fp32; those that are so already are shared.
+model::SimpleParams in_float(const model::Model& model, const model::ParamView& params);
 
 /// Which of a run's frozen models are needed: what is stored needs none.
 struct EncoderNeeds {
@@ -91,6 +98,15 @@ struct DrawOptions {
 DrawOptions usual_drawing(const TrainedDiffusion& trained);
 /// "ddim", "dpm" or "euler" (other words: as it is) with its usual steps, or `steps` above 0.
 void set_sampler(DrawOptions& options, const std::string& word, int64_t steps);
+
+/// Throws UsageError, naming `key`, for pictures that a model's patches do not divide or its table
+/// of positions does not reach. `factor`: pixels along a side of one latent.
+void check_picture_size(const model::DiffusionConfig& config, int64_t factor,
+                        data::BucketShape size, const std::string& key);
+/// What guidance by `scale` draws of a model that was never trained without a condition; one line,
+/// empty where there is nothing to say. Weights from elsewhere (model.from, init.from) may have
+/// been.
+std::string guidance_remark(const Recipe& recipe, double scale);
 
 /// One picture a condition, of options.size. Picture i begins with noise of (seed, first + i): it
 /// depends on no other. Throws UsageError for a size that patches do not divide, a class there is

@@ -10,6 +10,7 @@
 #include "lib/run/batch_tensors.h"
 #include "lib/run/model_setup.h"
 #include "lib/run/run_snapshot.h"
+#include "lib/run/stop_tokens.h"
 #include "lib/state/load_state.h"
 #include "lib/text/render.h"
 
@@ -44,7 +45,7 @@ model::SimpleParams TrainedModel::untrained() const {
 
 TrainedModel open_trained(const std::filesystem::path& run) {
   const RunDir directory = RunDir::open(run);
-  const Recipe recipe = read_recipe(directory.recipe(), {}, RecipePaths::kMayBeAbsent);
+  const Recipe recipe = read_recipe(directory.recipe(), {}, RecipePaths::kOfRun);
   if (recipe.model.bucketed())
     throw UsageError(
         "{}: a run of family {}, which answers no questions; expected a vision-language model",
@@ -69,9 +70,10 @@ TrainedModel open_trained(const std::filesystem::path& run) {
                                                          std::vector<bool>(wanted.size(), false));
   trained.data =
       data::manifest_from_json(read_json_file(run / "data.json"), (run / "data.json").string());
-  trained.stop_tokens = {trained.config.text.eos_token};
+  trained.stop_tokens = stop_tokens_of(trained.config.text, run / "hf" / "generation_config.json");
   trained.norm = pixel_norm(recipe.model.normalise.mean, recipe.model.normalise.std);
   trained.tokenizer = text::load_tokenizer(run / trained.data.tokenizer.file.file);
+  add_template_stop(trained.data.chat_template, *trained.tokenizer, trained.stop_tokens);
   return trained;
 }
 

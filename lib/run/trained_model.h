@@ -25,7 +25,7 @@ struct TrainedModel {
   std::unique_ptr<model::SimpleParams> params;
   std::unique_ptr<text::Tokenizer> tokenizer;
   PixelNorm norm;
-  std::vector<int64_t> stop_tokens;  ///< end an answer
+  std::vector<int64_t> stop_tokens;  ///< end an answer (stop_tokens.h)
   data::DatasetManifest data;        ///< of the pictures it was trained on: template, geometry
 
   /// The same model with its initial weights, as training found them.

@@ -7,14 +7,14 @@
 
 #include "lib/base/error.h"
 #include "lib/base/log.h"
-#include "lib/image/encode.h"
 #include "lib/model/flops.h"
 #include "lib/run/data_access.h"
+#include "lib/run/encoded_store.h"
 #include "lib/run/gemm_rate.h"
 #include "lib/run/memory_estimate.h"
 #include "lib/run/model_setup.h"
+#include "lib/run/patient_work.h"
 #include "lib/run/run_snapshot.h"
-#include "lib/run/scheduled_grid.h"
 #include "lib/run/start_weights.h"
 #include "lib/run/step_setup.h"
 #include "lib/state/save_state.h"
@@ -25,17 +25,26 @@ namespace fs = std::filesystem;
 
 Trainer::Trainer(const Recipe& recipe, Comm& comm, const TrainOptions& options)
     : recipe_(recipe), comm_(comm), options_(options) {
-  all_or_none(*comm_.control, [&] {
+  patiently([&] {
     open_data();
     build();
   });
-  check_same_data(*comm_.control, opened_data(sets_));
+  std::vector<OpenedData> opened = opened_data(sets_);
+  for (OpenedData& more : family_->opened()) opened.push_back(std::move(more));
+  check_same_data(*comm_.control, opened);
   restore();
-  all_or_none(*comm_.control, [&] { prepare_directory(); });
+  patiently([&] { prepare_directory(); });
   measure_machine();
 }
 
 Trainer::~Trainer() = default;
+
+void Trainer::patiently(const std::function<void()>& work) {
+  // Well within the deadline of a collective.
+  const std::chrono::duration<double> beat(std::min(1.0, recipe_.comm_timeout_s / 4));
+  work_patiently(
+      *comm_.control, [&](const std::stop_token&) { work(); }, beat);
+}
 
 void Trainer::open_data() {
   for (const StageRecipe& stage : recipe_.stages) {
@@ -51,6 +60,7 @@ void Trainer::build() {
   std::vector<data::DatasetManifest> manifests;
   for (const auto& set : sets_) manifests.push_back(set->manifest());
   family_ = make_family(recipe_, manifests);
+  for (size_t i = 0; i < sets_.size(); ++i) stores_.push_back(family_->stage_store(i, *sets_[i]));
   model_ = std::make_unique<model::Model>(family_->build());
   check_memory();
   params_ = std::make_unique<optim::ParamStore>(*model_, run_precision(recipe_),
@@ -154,7 +164,15 @@ void Trainer::prepare_directory() {
   family_->write_side_files(directory.path(), set->manifest());
 }
 
+void Trainer::remark() const {
+  if (comm_.rank != 0) return;
+  std::vector<const data::SampleStore*> sets;
+  for (const auto& set : sets_) sets.push_back(set.get());
+  for (const std::string& line : family_->remarks(sets)) log::warn("run", line);
+}
+
 void Trainer::measure_machine() {
+  remark();
   comm_.control->barrier();  // all ranks measure at once, as they will train
   const double mine =
       measure_gemm_rate(params_->precision().compute_of(model_->blocks.back().part), 512, 0.2);
@@ -166,11 +184,13 @@ void Trainer::measure_machine() {
 
 std::unique_ptr<StageRun> Trainer::start_stage(size_t index, int64_t stage_step) {
   std::unique_ptr<StageRun> stage;
+  patiently([&] { family_->load_frozen(index); });
+  const data::SampleStore& store = stores_[index] ? *stores_[index] : *sets_[index];
   all_or_none(*comm_.control, [&] {
     params_->set_trainable(std::vector<bool>(model_->params.size(), false));
     params_->keep_masters(trained_from(recipe_, *model_, index));
-    stage = std::make_unique<StageRun>(StageInputs{
-        recipe_, index, *family_, *params_, *sets_[index], comm_, stage_step, average_.get()});
+    stage = std::make_unique<StageRun>(
+        StageInputs{recipe_, index, *family_, *params_, store, comm_, stage_step, average_.get()});
     if (stage_step == 0 || !resumed_) return;
     state::load_tensors(*resumed_, stage->moments());
     const RunSnapshot snapshot =
@@ -211,15 +231,17 @@ ExitCode Trainer::run() {
 bool Trainer::step(StageRun& stage, size_t index) {
   const auto start = std::chrono::steady_clock::now();
   if (options_.fault_hook) options_.fault_hook("step");
-  stage.activations().watch(is_due(recipe_.metrics.activations, global_step_ + 1));
+  stage.activations().watch(recipe_.metrics.activations_due(global_step_ + 1));
   const StageStep done = stage.run_step(global_step_ + 1);
   ++global_step_;
   tokens_seen_ += done.plan.tokens;
-  bad_samples_ += static_cast<int64_t>(done.bad.size());
+  bad_samples_ += std::ranges::count_if(
+      done.bad, [](const data::BadRead& bad) { return bad.kind != EncodedStore::kAbsent; });
   note_bad_samples(done, index);
   ledger_->record(global_step_, recipe_.stages[index].name, done.plan.position.epoch, done.samples);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  note_dropped(done, index);
   const bool wanted =
       (options_.stop_requested && options_.stop_requested()) || global_step_ == options_.stop_after;
   const std::vector<RankPulse> pulses =
@@ -244,8 +266,9 @@ bool Trainer::step(StageRun& stage, size_t index) {
   }
   StepRecord record = record_of(done, index, seconds, pulses);
   add_gathered(record, done, index);
-  if (is_due(recipe_.metrics.activations, global_step_))
+  if (recipe_.metrics.activations_due(global_step_))
     record.activations = stage.activations().moments(*comm_.control);
+  if (stop == 0 || global_step_ >= recipe_.total_steps()) measure_held_out(record);
   if (comm_.rank == 0) {
     metrics_->write(record);
     if (global_step_ % recipe_.log_every == 0 || stage.done()) log::info("run", record.line());
@@ -300,56 +323,18 @@ StepRecord Trainer::record_of(const StageStep& done, size_t index, double second
   record.mfu =
       model::model_flops(*model_, sizes, params_->trainable()).total() / (seconds * gemm_flops_);
   record.skipped = !done.report.updated;
+  record.skip_reason = done.skip_reason;
   return record;
 }
 
 void Trainer::add_gathered(StepRecord& record, const StageStep& done, size_t index) {
-  if (is_due(recipe_.metrics.sources, global_step_)) {
+  if (recipe_.metrics.sources_due(global_step_)) {
     const LossBy by = tallies_[index].of(done, *comm_.control);
     record.loss_by = by.modality;
     record.loss_by_source = by.source;
   }
-  if (is_due(recipe_.metrics.devices, global_step_) && comm_.rank == 0)
+  if (is_due(recipe_.metrics.gpu_use, global_step_) && comm_.rank == 0)
     record.gpu_use = devices_.gpus().value_or(kUnknown);
-}
-
-void Trainer::draw_grid() {
-  if (!grid_is_due(recipe_.sample, global_step_)) return;
-  std::unique_ptr<optim::AveragedParams> average;
-  if (average_ && draws_rows(recipe_.sample, *family_, comm_.rank))
-    average = std::make_unique<optim::AveragedParams>(*params_, *average_);
-  const model::ParamView& params = average ? static_cast<model::ParamView&>(*average) : *params_;
-  const std::optional<image::Image> grid = draw_scheduled_grid(recipe_, *family_, params, comm_);
-  all_or_none(*comm_.control, [&] {
-    if (!grid) return;
-    const std::string png = image::encode_png(*grid);
-    const fs::path directory = options_.run_directory / "samples";
-    fs::create_directories(directory);
-    write_file_atomic(directory / fmt::format("step-{:06}.png", global_step_), png);
-    metrics_->grid({.width = grid->width, .height = grid->height, .file = png}, global_step_);
-  });
-}
-
-void Trainer::note_bad_samples(const StageStep& done, size_t index) {
-  for (const data::BadRead& bad : done.bad) {
-    log::warn("data", "sample keeps its place with weight 0",
-              {{"stage", recipe_.stages[index].name},
-               {"step", global_step_},
-               {"sample", bad.sample_id},
-               {"key", bad.key},
-               {"reason", bad.message}});
-    File file =
-        File::create(options_.run_directory / "ledger" / fmt::format("bad-{:05}.jsonl", comm_.rank),
-                     /*append=*/true);
-    file.write(Json{{"step", global_step_},
-                    {"stage", recipe_.stages[index].name},
-                    {"sample", bad.sample_id},
-                    {"key", bad.key},
-                    {"kind", bad.kind},
-                    {"message", bad.message}}
-                   .dump() +
-               "\n");
-  }
 }
 
 void Trainer::save(StageRun& stage, size_t index) {

@@ -53,6 +53,8 @@ class Trainer {
   const std::vector<StepRecord>& records() const { return records_; }
 
  private:
+  /// As all_or_none, for what reads large files: no rank waits in a collective meanwhile.
+  void patiently(const std::function<void()>& work);
   void open_data();
   void build();
   void check_memory() const;
@@ -61,6 +63,7 @@ class Trainer {
   void start_average();
   void check_contract(const Json& saved) const;
   void prepare_directory();
+  void remark() const;
   void measure_machine();
   std::unique_ptr<StageRun> start_stage(size_t index, int64_t stage_step);
   bool step(StageRun& stage, size_t index);
@@ -70,7 +73,11 @@ class Trainer {
   void add_gathered(StepRecord& record, const StageStep& done, size_t index);
   /// [sample]'s grid where one is due: RUN/samples/step-N.png and TensorBoard. Collective.
   void draw_grid();
+  /// [validation]'s loss where it is due, into the step's record. Collective.
+  void measure_held_out(StepRecord& record);
   void note_bad_samples(const StageStep& done, size_t index);
+  /// Of an epoch that begins: RUN/ledger/dropped.jsonl. Collective then.
+  void note_dropped(const StageStep& done, size_t index);
   void save(StageRun& stage, size_t index);
 
   const Recipe& recipe_;
@@ -78,6 +85,7 @@ class Trainer {
   const TrainOptions options_;
   std::vector<std::unique_ptr<data::Dataset>> sets_;  ///< one a stage
   std::unique_ptr<ModelFamily> family_;
+  std::vector<std::unique_ptr<data::SampleStore>> stores_;  ///< one a stage; null: the set itself
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<optim::ParamStore> params_;
   std::unique_ptr<optim::Ema> average_;  ///< null without [ema]

@@ -5,28 +5,23 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "lib/base/error.h"
 #include "lib/data/collate.h"
 #include "lib/model/diffusion_input.h"
 #include "lib/model/objective_draw.h"
 #include "lib/run/diffusion_batch.h"
+#include "lib/run/encoded_store.h"
 
 namespace mm::run {
 namespace {
 
-bool has_latents(const EncodedSet* encoded) {
-  return encoded != nullptr && encoded->settings().channels > 0;
-}
-bool has_text(const EncodedSet* encoded) {
-  return encoded != nullptr && encoded->settings().text_width > 0;
-}
-
 /// What stands in place of pixels and ids is there, and of the run's models.
-void check_inputs(const TrainedDiffusion& trained, const EncodedSet* encoded) {
-  const Encoders* online = trained.encoders.get();
-  if ((trained.draws_latents() && !has_latents(encoded) && !(online && online->vae)) ||
-      (trained.reads_embeddings() && !has_text(encoded) && !(online && online->text)))
+void check_inputs(const TrainedDiffusion& trained, const EncodedSet* encoded,
+                  const OnlineEncoders& online) {
+  if ((trained.draws_latents() && !has_latents(encoded) && !online.vae) ||
+      (trained.reads_embeddings() && !has_text(encoded) && !online.text))
     throw UsageError(
         "{}: trained on latents or text embeddings; give what mmshard encode made of the set "
         "(--encoded DIR), or the models (--vae DIR, --text-encoder DIR)",
@@ -41,16 +36,13 @@ void check_inputs(const TrainedDiffusion& trained, const EncodedSet* encoded) {
     encoded->require_text(trained.made_by.text, trained.made_by.writing);
 }
 
-int64_t factor_of(const TrainedDiffusion& trained, const EncodedSet* encoded) {
-  return has_latents(encoded) ? encoded->settings().factor : trained.factor();
-}
-
-void check_set(const TrainedDiffusion& trained, const data::Dataset& set,
-               const EncodedSet* encoded) {
+void check_set(const TrainedDiffusion& trained, const data::Dataset& set, const EncodedSet* encoded,
+               const OnlineEncoders& online) {
   const data::DatasetManifest& these = set.manifest();
   const std::string origin = set.directory().string();
-  check_inputs(trained, encoded);
-  const int64_t patch = trained.config.patch * factor_of(trained, encoded);
+  check_inputs(trained, encoded, online);
+  const int64_t factor = has_latents(encoded) ? encoded->settings().factor : online.factor;
+  const int64_t patch = trained.config.patch * factor;
   if (these.pictures.buckets.empty())
     throw UsageError("{}: not a bucketed set, and {} draws pictures by buckets; give one as --data",
                      origin, trained.run.string());
@@ -65,14 +57,17 @@ void check_set(const TrainedDiffusion& trained, const data::Dataset& set,
   if (set.rows() == 0) throw DataError("{}: no sample in it", origin);
 }
 
-/// The first rows of the set in batches of one shape, in the order of the rows.
+/// The first rows of the set in batches of one shape, in the order of the rows, but for those that
+/// the encoded set lacks.
 std::vector<data::Pack> batches_of(std::span<const data::SampleSize> sizes,
                                    const ValidationOptions& options) {
   const size_t rows =
       options.limit > 0 ? std::min(sizes.size(), static_cast<size_t>(options.limit)) : sizes.size();
   std::map<data::BucketShape, std::vector<uint32_t>> by_shape;
-  for (size_t row = 0; row < rows; ++row)
+  for (size_t row = 0; row < rows; ++row) {
+    if (options.encoded != nullptr && !options.encoded->has(row)) continue;
     by_shape[sizes[row].bucket].push_back(static_cast<uint32_t>(row));
+  }
   std::vector<data::Pack> batches;
   for (const auto& [shape, members] : by_shape) {
     const auto most = static_cast<size_t>(options.batch);
@@ -98,30 +93,75 @@ model::Batch at_time(const model::Batch& batch, const std::vector<uint64_t>& row
   return moved;
 }
 
-/// Adds the batch's sums over pictures to each time.
-struct Measured {
-  const TrainedDiffusion& trained;
-  const model::ParamView& params;
-  const std::vector<model::DrawnTime>& times;
-};
-void add_losses(const Measured& measured, const model::Batch& batch,
-                const std::vector<uint64_t>& rows, ValidationLoss& sums) {
-  const auto& [trained, params, times] = measured;
-  const model::Slot variance = model::find_slot(*trained.model, "variance_losses");
-  const double elements =
-      trained.objective.per_element ? static_cast<double>(batch.diffusion->clean[0].numel()) : 1;
-  for (size_t k = 0; k < times.size(); ++k) {
-    const model::SlotValues values =
-        model::eager_forward(*trained.model, params, at_time(batch, rows, times[k], k));
-    const auto sum_of = [&](model::Slot slot) {
-      return values.at(static_cast<size_t>(slot)).sum().item<double>() / elements;
-    };
-    sums.at[k].loss += sum_of(trained.model->sample_losses_slot);
-    sums.at[k].variance += sum_of(variance);
-  }
+}  // namespace
+
+HeldOut::HeldOut(const TrainedDiffusion& trained, const data::Dataset& set,
+                 const ValidationOptions& options, const OnlineEncoders& online)
+    : trained_(trained), set_(set), options_(options) {
+  MM_CHECK(options.times > 0 && options.batch > 0, "{} times, batches of {}", options.times,
+           options.batch);
+  check_set(trained, set, options.encoded, online);
+  sizes_ = set.sizes();
+  times_ = model::fixed_times(trained.objective, options.times);
+  batches_ = batches_of(sizes_, options);
+  if (batches_.empty())
+    throw DataError(
+        "{}: none of its samples is in the encoded set; encode it again (mmshard encode)",
+        set.directory().string());
 }
 
-}  // namespace
+HeldOut::Sums HeldOut::measure(int64_t number, const model::ParamView& params) const {
+  std::optional<EncodedStore> stored;
+  if (options_.encoded != nullptr) stored.emplace(set_, *options_.encoded);
+  const data::Assembled assembled =
+      data::assemble(stored ? static_cast<const data::SampleStore&>(*stored) : set_, sizes_,
+                     batches_.at(static_cast<size_t>(number)));
+  if (!assembled.bad.empty())
+    throw DataError("{}: {}", set_.directory().string(), assembled.bad.front().message);
+  const model::Batch batch =
+      to_diffusion_batch(assembled.batch, {.config = trained_.config,
+                                           .objective = trained_.objective,
+                                           .norm = trained_.norm,
+                                           .encoded = options_.encoded,
+                                           .online = trained_.encoders.get(),
+                                           .pictures_at_once = options_.pictures_at_once,
+                                           .captions_at_once = options_.captions_at_once});
+  const model::Slot variance = model::find_slot(*trained_.model, "variance_losses");
+  const double elements =
+      trained_.objective.per_element ? static_cast<double>(batch.diffusion->clean[0].numel()) : 1;
+  Sums sums{static_cast<double>(assembled.batch.sample_ids.size())};
+  for (size_t k = 0; k < times_.size(); ++k) {
+    const model::SlotValues values = model::eager_forward(
+        *trained_.model, params, at_time(batch, assembled.batch.sample_ids, times_[k], k));
+    for (const model::Slot slot : {trained_.model->sample_losses_slot, variance})
+      sums.push_back(values.at(static_cast<size_t>(slot)).sum().item<double>() / elements);
+  }
+  return sums;
+}
+
+ValidationLoss HeldOut::mean_of(const std::vector<Sums>& batches) const {
+  ValidationLoss result{.averaged = trained_.averaged,
+                        .flow = trained_.objective.is_flow(),
+                        .bound = trained_.objective.variational_bound};
+  for (const model::DrawnTime& time : times_)
+    result.at.push_back({.time = result.flow ? time.sigma : time.time});
+  double pictures = 0;
+  for (const Sums& sums : batches) {
+    MM_CHECK(sums.size() == 1 + 2 * times_.size(), "{} sums of {} times", sums.size(),
+             times_.size());
+    pictures += sums[0];
+    for (size_t k = 0; k < times_.size(); ++k) {
+      result.at[k].loss += sums[1 + 2 * k];
+      result.at[k].variance += sums[2 + 2 * k];
+    }
+  }
+  result.samples = static_cast<int64_t>(pictures);
+  for (ValidationLoss::AtTime& one : result.at) {
+    one.loss /= pictures;
+    one.variance /= pictures;
+  }
+  return result;
+}
 
 double ValidationLoss::mean() const {
   double sum = 0;
@@ -133,12 +173,16 @@ std::string ValidationLoss::name_of(const AtTime& one) const {
   return fmt::format("{:.{}f}", one.time, flow ? 4 : 0);
 }
 
+std::map<std::string, double> ValidationLoss::by_time() const {
+  std::map<std::string, double> losses;
+  for (const AtTime& one : at) losses[name_of(one)] = one.loss;
+  return losses;
+}
+
 Json ValidationLoss::to_json() const {
-  Json losses = Json::object(), terms = Json::object();
-  for (const AtTime& one : at) {
-    losses[name_of(one)] = one.loss;
-    terms[name_of(one)] = one.variance;
-  }
+  const Json losses = by_time();
+  Json terms = Json::object();
+  for (const AtTime& one : at) terms[name_of(one)] = one.variance;
   Json json{{"samples", samples},
             {"averaged", averaged},
             {"mean", mean()},
@@ -159,34 +203,15 @@ std::string ValidationLoss::table() const {
 
 ValidationLoss validation_loss(const TrainedDiffusion& trained, const model::ParamView& params,
                                const data::Dataset& set, const ValidationOptions& options) {
-  MM_CHECK(options.times > 0 && options.batch > 0, "{} times, batches of {}", options.times,
-           options.batch);
-  check_set(trained, set, options.encoded);
-  const std::vector<data::SampleSize> sizes = set.sizes();
-  const std::vector<model::DrawnTime> times = model::fixed_times(trained.objective, options.times);
-  ValidationLoss result{.averaged = trained.averaged,
-                        .flow = trained.objective.is_flow(),
-                        .bound = trained.objective.variational_bound};
-  for (const model::DrawnTime& time : times)
-    result.at.push_back({.time = result.flow ? time.sigma : time.time});
-  for (const data::Pack& pack : batches_of(sizes, options)) {
-    const data::Assembled assembled = data::assemble(set, sizes, pack);
-    if (!assembled.bad.empty())
-      throw DataError("{}: {}", set.directory().string(), assembled.bad.front().message);
-    const model::Batch batch =
-        to_diffusion_batch(assembled.batch, {.config = trained.config,
-                                             .objective = trained.objective,
-                                             .norm = trained.norm,
-                                             .encoded = options.encoded,
-                                             .online = trained.encoders.get()});
-    add_losses({trained, params, times}, batch, assembled.batch.sample_ids, result);
-    result.samples += pack.images;
-  }
-  for (ValidationLoss::AtTime& one : result.at) {
-    one.loss /= static_cast<double>(result.samples);
-    one.variance /= static_cast<double>(result.samples);
-  }
-  return result;
+  const Encoders* encoders = trained.encoders.get();
+  const HeldOut held_out(trained, set, options,
+                         {.vae = encoders != nullptr && encoders->vae != nullptr,
+                          .text = encoders != nullptr && encoders->text != nullptr,
+                          .factor = trained.factor()});
+  std::vector<HeldOut::Sums> sums;
+  for (int64_t batch = 0; batch < held_out.batches(); ++batch)
+    sums.push_back(held_out.measure(batch, params));
+  return held_out.mean_of(sums);
 }
 
 }  // namespace mm::run

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include "lib/base/error.h"
+#include "lib/base/log.h"
 #include "lib/data/dataset.h"
 #include "lib/data/plan_cursor.h"
 #include "lib/optim/flat_grad_sink.h"
 #include "lib/run/engine.h"
 #include "lib/run/memory_estimate.h"
 #include "lib/run/model_setup.h"
+#include "lib/run/run_recipe.h"
 #include "lib/run/step_setup.h"
 #include "lib/step/builder.h"
 #include "lib/step/check.h"
@@ -111,6 +113,8 @@ int verb_check(const Json& options) {
     fmt::print("{}", recipe.resolved);
     return 0;
   }
+  if (const std::string warning = normalisation_warning(recipe.model); !warning.empty())
+    log::warn("run", warning);
   std::vector<std::unique_ptr<data::Dataset>> sets;
   std::vector<data::DatasetManifest> manifests;
   for (const StageRecipe& stage : recipe.stages) {
@@ -123,6 +127,9 @@ int verb_check(const Json& options) {
   for (size_t i = 0; i < sets.size(); ++i)
     stages.push_back(check_stage({recipe, i, model, *family, *sets[i]}, options));
   const int64_t parameters = elements(model, std::vector<bool>(model.params.size(), true));
+  std::vector<const data::SampleStore*> stores;
+  for (const auto& set : sets) stores.push_back(set.get());
+  for (const std::string& line : family->remarks(stores)) log::warn("run", line);
   options.at("json").get<bool>() ? print_json(recipe, stages, parameters)
                                  : print_text(recipe, stages, parameters);
   return 0;

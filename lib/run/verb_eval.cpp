@@ -11,7 +11,9 @@
 #include "lib/run/drawing_evaluation.h"
 #include "lib/run/engine.h"
 #include "lib/run/evaluation.h"
+#include "lib/run/published_model.h"
 #include "lib/run/reconstruction.h"
+#include "lib/run/stop_tokens.h"
 #include "lib/run/task_evaluation.h"
 #include "lib/run/validation_loss.h"
 
@@ -49,29 +51,41 @@ EvalResult evaluate(const TrainedModel& trained, const EvalSamples& all, const J
   if (with_names || !file.empty() || std::any_of(tasks.begin(), tasks.end(), needs_answers))
     answers = answers_to(trained, *trained.params, all, max_new_tokens);
   const TaskInputs inputs{all, answers, references};
+  const std::string name = trained.run.filename().string();
   if (!file.empty())
     write_answers(file, answered_samples(inputs),
-                  fmt::format("{}-step{}", trained.run.filename().string(), trained.step));
+                  trained.step > 0 ? fmt::format("{}-step{}", name, trained.step) : name);
   EvalResult result{.data = all.origin, .step = trained.step};
   if (with_names) result = evaluate_names(trained, all, answers, max_new_tokens);
   result.tasks = evaluate_tasks(trained, tasks, inputs);
   return result;
 }
 
-EvalResult judge_names(const std::filesystem::path& run, const Json& options) {
-  const TrainedModel trained = open_trained(run);
-  const auto set = data::Dataset::open(options.at("data").get<std::string>());
-  return evaluate(trained, read_eval_samples(trained, *set, options.at("limit")), options);
+/// The set's prompts are in its own template, which may be another than the model's.
+EvalSamples questions_for(TrainedModel& model, std::shared_ptr<const data::Dataset> set,
+                          const Json& options) {
+  add_template_stop(set->manifest().chat_template, *model.tokenizer, model.stop_tokens);
+  return read_eval_samples(model, std::move(set), options.at("limit"));
 }
 
-EvalResult judge_drawings(const TrainedDiffusion& trained, const data::Dataset& set,
+EvalResult judge_names(const std::filesystem::path& from, const Json& options) {
+  TrainedModel trained = open_model(from);
+  auto set = data::Dataset::open(options.at("data").get<std::string>());
+  const EvalSamples all = questions_for(trained, std::move(set), options);
+  return evaluate(trained, all, options);
+}
+
+EvalResult judge_drawings(const TrainedDiffusion& trained, std::shared_ptr<const data::Dataset> set,
                           const Json& options) {
-  const TrainedModel judge = open_trained(options.at("judge").get<std::string>());
+  TrainedModel judge = open_model(options.at("judge").get<std::string>());
   DrawOptions draw = usual_drawing(trained);
-  draw.guidance.scale = options.at("guidance");
+  draw.guidance = {.scale = options.at("guidance"),
+                   .channels = options.at("guide_three").get<bool>() ? 3 : 0};
+  const std::string remark = guidance_remark(trained.recipe, draw.guidance.scale);
+  if (!remark.empty()) log::warn("eval", remark);
   draw.sampler.steps = options.at("steps");
-  return evaluate_drawings(trained, judge, read_eval_samples(judge, set, options.at("limit")), draw,
-                           options.at("max_new_tokens"));
+  const EvalSamples names = questions_for(judge, std::move(set), options);
+  return evaluate_drawings(trained, judge, names, draw, options.at("max_new_tokens"));
 }
 
 /// What is kept, and what is printed of it.
@@ -82,11 +96,11 @@ struct Evaluated {
 
 Evaluated with_text(EvalResult result, const Json& options) {
   std::string text = result.rows.empty() ? "" : result.table(options.at("rows"));
-  text += result.task_lines();
+  text += task_lines(result.tasks);
   return {std::move(result), std::move(text)};
 }
 
-/// Adds what RUN/eval.json has of the other kind of evaluation of the same checkpoint.
+/// Adds what RUN/eval.json has of other evaluations of the same checkpoint.
 EvalResult with_before(EvalResult result, const std::filesystem::path& run) {
   const std::filesystem::path path = run / "eval.json";
   if (!std::filesystem::exists(path)) return result;
@@ -95,7 +109,7 @@ EvalResult with_before(EvalResult result, const std::filesystem::path& run) {
               {{"file", path.string()}, {"why", why}});
   };
   try {
-    result.keep(EvalResult::from_json(read_json_file(path)));
+    result.keep(read_eval(path));
   } catch (const Error& error) {
     ignore(error.what());
   } catch (const Json::exception& error) {
@@ -114,12 +128,15 @@ EvalResult measure_loss(TrainedDiffusion& trained, const data::Dataset& set, con
     needs = {.vae = encoded->settings().channels == 0, .text = encoded->settings().text_width == 0};
   }
   use_encoders(trained, encoder_options(options), needs);
-  const ValidationLoss loss = validation_loss(
-      trained, *trained.params, set, {.limit = options.at("limit"), .encoded = encoded.get()});
+  const ValidationLoss loss =
+      validation_loss(trained, *trained.params, set,
+                      {.limit = options.at("limit"),
+                       .encoded = encoded.get(),
+                       .pictures_at_once = trained.recipe.frozen_pictures_at_once,
+                       .captions_at_once = trained.recipe.frozen_captions_at_once});
   text = loss.table();
   EvalResult result{.data = set.directory().string(), .step = trained.step};
   result.tasks["validation_loss"] = loss.to_json();
-  result.tasks["validation_loss"]["data"] = result.data;
   return result;
 }
 
@@ -130,20 +147,17 @@ Evaluated evaluate_diffusion(const std::filesystem::path& run, const Json& optio
         "scored by its validation loss, with --judge by what its pictures show",
         run.string());
   TrainedDiffusion trained = open_trained_diffusion(run);
-  const auto set = data::Dataset::open(options.at("data").get<std::string>());
-  Evaluated out;
+  auto set = data::Dataset::open(options.at("data").get<std::string>());
   if (options.at("judge").get<std::string>().empty()) {
-    EvalResult result = measure_loss(trained, *set, options, out.text);
-    out.result = with_before(std::move(result), run);
+    Evaluated out;
+    out.result = measure_loss(trained, *set, options, out.text);
     return out;
   }
   if (!options.at("encoded").get<std::string>().empty())
     throw UsageError(
         "--encoded: of the validation loss, and --judge looks at pictures; leave it out");
   use_encoders(trained, encoder_options(options));
-  out = with_text(judge_drawings(trained, *set, options), options);
-  out.result = with_before(std::move(out.result), run);
-  return out;
+  return with_text(judge_drawings(trained, std::move(set), options), options);
 }
 
 /// Options of other models' evaluations, by name.
@@ -177,20 +191,24 @@ Evaluated evaluate_vae(const std::filesystem::path& run, const Json& options) {
   return with_text(evaluate_reconstruction(trained, *set, {.limit = options.at("limit")}), options);
 }
 
-Evaluated evaluate_run(const std::filesystem::path& run, const Json& options) {
-  if (is_diffusion_run(run)) return evaluate_diffusion(run, options);
-  if (is_vae_run(run)) return evaluate_vae(run, options);
-  return with_text(judge_names(run, options), options);
+Evaluated evaluate_any(const std::filesystem::path& from, const Json& options) {
+  if (is_published(from)) return with_text(judge_names(from, options), options);
+  if (is_diffusion_run(from)) return evaluate_diffusion(from, options);
+  if (is_vae_run(from)) return evaluate_vae(from, options);
+  return with_text(judge_names(from, options), options);
 }
 
 }  // namespace
 
 int verb_eval(const Json& options) {
   tasks_of(options);  // a wrong name is said before a model is loaded
-  const std::filesystem::path run = options.at("from").get<std::string>();
-  const auto [result, text] = evaluate_run(run, options);
+  const std::filesystem::path from = options.at("from").get<std::string>();
+  auto [result, text] = evaluate_any(from, options);
+  result.file_by_set();
+  // A published directory stays as it is.
+  if (!is_published(from)) result = with_before(std::move(result), from);
   const Json json = result.to_json();
-  write_file_atomic(run / "eval.json", json.dump() + "\n");
+  if (!is_published(from)) write_file_atomic(from / "eval.json", json.dump() + "\n");
   fmt::print("{}", options.at("json").get<bool>() ? json.dump(2) + "\n" : text);
   return 0;
 }

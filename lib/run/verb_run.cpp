@@ -13,6 +13,7 @@
 #include "lib/dist/rendezvous.h"
 #include "lib/run/engine.h"
 #include "lib/run/fault_point.h"
+#include "lib/run/run_recipe.h"
 #include "lib/run/trainer.h"
 
 namespace mm::run {
@@ -99,9 +100,11 @@ int verb_run(const Json& options) {
   const RankEnv ranks = read_rank_env();
   log::configure(
       {.level = ranks.rank == 0 ? log::Level::kInfo : log::Level::kWarn, .rank = ranks.rank});
-  const Recipe recipe = read_recipe(options.at("recipe").get<std::string>(),
-                                    options.at("set").get<std::vector<std::string>>());
   const fs::path run = options.at("run").get<std::string>();
+  const Recipe recipe = read_run_recipe(options.at("recipe").get<std::string>(),
+                                        options.at("set").get<std::vector<std::string>>(), run);
+  const std::string warning = normalisation_warning(recipe.model);
+  if (!warning.empty() && ranks.rank == 0) log::warn("run", warning);
   try {
     const ExitCode code = train(options, recipe, ranks);
     leave_verdict(run, ranks, code, "");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/file.h"
+#include "lib/base/log.h"
 #include "lib/image/encode.h"
 #include "lib/run/engine.h"
 #include "lib/run/trained_diffusion.h"
@@ -50,6 +51,8 @@ int verb_sample(const Json& options) {
   int64_t columns = 0;
   const std::vector<Condition> conditions = conditions_of(trained, options, columns);
   const DrawOptions draw = draw_options(trained, options);
+  const std::string remark = guidance_remark(trained.recipe, draw.guidance.scale);
+  if (!remark.empty()) log::warn("sample", remark);
   const image::Image grid =
       picture_grid(draw_pictures(trained, *trained.params, conditions, draw), columns);
   std::filesystem::path out = options.at("out").get<std::string>();

@@ -43,7 +43,7 @@ Retrieval picture_to_text(const SimilarityTable& table) {
     const auto own = row.subspan(i * table.captions_per_picture, table.captions_per_picture);
     const double best = *std::ranges::max_element(own);
     ranks.push_back(
-        static_cast<size_t>(std::ranges::count_if(row, [best](double s) { return s > best; })));
+        static_cast<size_t>(std::ranges::count_if(row, [best](double s) { return !(s <= best); })));
   }
   return summed_up(std::move(ranks));
 }
@@ -55,7 +55,8 @@ Retrieval text_to_picture(const SimilarityTable& table) {
   for (size_t j = 0; j < captions; ++j) {
     const double own = table.similarity[j / table.captions_per_picture * captions + j];
     size_t rank = 0;
-    for (size_t i = 0; i < table.pictures; ++i) rank += table.similarity[i * captions + j] > own;
+    for (size_t i = 0; i < table.pictures; ++i)
+      rank += !(table.similarity[i * captions + j] <= own);
     ranks.push_back(rank);
   }
   return summed_up(std::move(ranks));

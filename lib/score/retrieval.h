@@ -7,7 +7,9 @@ namespace mm::score {
 
 /// Ranks of the right answers and what is said about them.
 struct Retrieval {
-  std::vector<size_t> ranks;  ///< from 0; entries that score higher than the right one
+  /// From 0: entries that score higher than the right one, or are not a number, or all where the
+  /// right one is none.
+  std::vector<size_t> ranks;
   double recall_1 = 0, recall_5 = 0, recall_10 = 0;  ///< fractions
   double median_rank = 0, mean_rank = 0;             ///< from 1
 };

@@ -197,6 +197,26 @@ TEST_CASE("ConfigTable: fail puts the caller's complaint at the key") {
         }) == "recipes/x.toml:2:5: t.a: does not divide the batch");
 }
 
+TEST_CASE("ConfigTable: a key without effect is refused where it stands, its default is not") {
+  const auto read = [](ConfigTable& root) {
+    ConfigTable t = root.table("t");
+    t.get_double("scale", {.def = 8.0});
+    t.get_string_list("names", {.def = std::vector<std::string>{"*"}});
+    t.find_path("from");
+    t.refuse_unused({"scale", "names", "from"}, "without t.on; leave it out");
+  };
+  for (const char* good : {"", "[t]\nscale = 8\n", "[t]\nnames = ['*']\n"})
+    CHECK(refusal(good, read) == "no error");
+  CHECK(refusal("[t]\nscale = 9\n", read) ==
+        "recipes/x.toml:2:9: t.scale: has no effect without t.on; leave it out");
+  CHECK(refusal("[t]\n\nnames = []\n", read).starts_with("recipes/x.toml:3:9: t.names: "));
+  CHECK(refusal("t.from = 'x'\n", read).starts_with("recipes/x.toml:1:10: t.from: "));
+  ConfigDocument old = recipe("[t]\nscale = 9\n", {"t.names=[]"});
+  old.let_unused_keys_stand();
+  ConfigTable root = old.root();
+  CHECK_NOTHROW(read(root));
+}
+
 TEST_CASE("ConfigDocument: syntax errors, duplicate keys and bad bytes become one line") {
   CHECK(syntax("a = 1\na = 2\n") ==
         "recipes/x.toml:2:5: not valid TOML: key-value pair: cannot redefine existing integer 'a'");

@@ -123,6 +123,23 @@ TEST_CASE("convert: original DiT, PixArt and SD3 files become diffusers' to the 
   CHECK(dit["norm_eps"] == 1e-6);
 }
 
+TEST_CASE("convert: a time embedding that diffusers computes otherwise is told") {
+  const TempDir dir;
+  const auto written = [&](const char* folder, int divisor) {
+    const fs::path in = dir / (std::string(folder) + std::to_string(divisor));
+    fs::copy(kOracles / folder, in);
+    mm::Json config = mm::read_json_file(in / "config.json");
+    config["time_embedding_divisor"] = divisor;
+    fs::remove(in / "config.json");
+    mm::write_file_atomic(in / "config.json", config.dump());
+    return convert(resolve_target(in), in / "out", {});
+  };
+  CHECK(noted(written("dit", 128), "its DiTTransformer2DModel divides by 127"));
+  CHECK(!noted(written("dit", 127), "time_embedding_divisor"));
+  CHECK(noted(written("pixart", 127), "its PixArtTransformer2DModel divides by 128"));
+  CHECK(!noted(written("pixart", 128), "time_embedding_divisor"));
+}
+
 TEST_CASE("convert: what lies beside an original SD3 and a null caption of PixArt are settled") {
   const TempDir dir;
   Original sd3 = original_sd3(Taken(kOracles / "sd3/sd3"), 2, "model.diffusion_model.");

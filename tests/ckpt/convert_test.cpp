@@ -132,6 +132,17 @@ TEST_CASE("convert: LLaVA's spellings become the published one") {
   CHECK(HfWeights::open(dir / "out").find("multi_modal_projector.linear_1.weight") != nullptr);
 }
 
+TEST_CASE(
+    "convert: a directory of LLaVA's own code is refused: it does not hold its tower's sizes") {
+  const TempDir dir;
+  const fs::path in =
+      make_hf(dir / "in", R"({"model_type": "llava_llama", "mm_vision_tower": "clip"})");
+  CHECK_THROWS_WITH_AS(convert(resolve_target(in), dir / "out", {}),
+                       doctest::Contains("config.json: the flat configuration of LLaVA's own code"),
+                       mm::DataError);
+  CHECK_FALSE(fs::exists(dir / "out"));
+}
+
 TEST_CASE("convert: LLaVA-NeXT, OneVision and Qwen2.5-VL there and back, from any spelling") {
   const TempDir dir;
   for (const std::string family : {"llava_next", "llava_onevision", "qwen2_5_vl"}) {

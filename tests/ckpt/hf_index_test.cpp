@@ -65,7 +65,10 @@ TEST_CASE(
     "hf index: a single file needs no index, diffusers' names are known, nothing is an error") {
   const TempDir dir;
   CHECK_FALSE(HfWeights::looks_like(dir.path()));
-  refuse(dir, "no model.safetensors and no model.safetensors.index.json");
+  refuse(dir, "no safetensors weights in the directory, expected model.safetensors");
+  write_raw(dir / "diffusion_pytorch_model.bin", "PK");
+  refuse(dir, "; 'diffusion_pytorch_model.bin' is not read, save the model as safetensors");
+  CHECK_FALSE(HfWeights::looks_like(dir.path()));
   write_file_of(dir / "diffusion_pytorch_model.safetensors", {"x"});
   CHECK(HfWeights::open(dir.path()).tensors().size() == 1);
   write_file_of(dir / "model.safetensors", {"a", "b"});

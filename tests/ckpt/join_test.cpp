@@ -156,6 +156,24 @@ TEST_CASE("join: a SigLIP tower alone, named either way, and a tied Qwen2; files
   }
 }
 
+TEST_CASE(
+    "join: the start of a LLaVA-NeXT has LLaVA 1.6's grids, that of a linear projector says so") {
+  const TempDir dir;
+  const fs::path vision = write_clip(dir / "clip"), language = write_language(dir / "llama", 9);
+  join(vision, language, dir / "next", {.family = "llava_next", .projector = "linear"});
+  const mm::Json config = mm::read_json_file(dir / "next/config.json");
+  CHECK(config["architectures"] == mm::Json{"LlavaNextForConditionalGeneration"});
+  CHECK(config["model_type"] == "llava_next");
+  CHECK(config["projector_kind"] == "linear");
+  CHECK(config["image_grid_pinpoints"] == mm::Json{{4, 8}, {8, 4}, {8, 8}, {12, 4}, {4, 12}});
+  CHECK_THROWS_WITH_AS(join(vision, language, dir / "odd", {.family = "llava_onevision"}),
+                       doctest::Contains("--family llava_onevision: expected llava or llava_next"),
+                       mm::UsageError);
+  CHECK_THROWS_WITH_AS(join(vision, language, dir / "odd", {.projector = "mlp3x_gelu"}),
+                       doctest::Contains("--projector mlp3x_gelu"), mm::UsageError);
+  CHECK_FALSE(fs::exists(dir / "odd"));
+}
+
 TEST_CASE("join: what does not belong is one line that names it, and nothing is left behind") {
   struct Case {
     std::function<void(const fs::path& vision, const fs::path& language)> change;

@@ -14,6 +14,7 @@
 #include "lib/ckpt/hf_names.h"
 #include "lib/ckpt/inspect.h"
 #include "lib/ckpt/peft.h"
+#include "tests/base/temp_dir.h"
 #include "tests/ckpt/temp_dir.h"
 #include "tests/ckpt/two_rank_save.h"
 
@@ -251,4 +252,33 @@ TEST_CASE(
   convert(resolve_target(dir / "run"), dir / "kept", {.keep_filler_rows = true});
   const HfWeights kept = HfWeights::open(dir / "kept");
   CHECK(kept.at("language_model.lm_head.weight").entry->shape == std::vector<uint64_t>{8, 2});
+}
+
+TEST_CASE("a checkpoint's contract and a run's data.json of another type are named, not our bug") {
+  const auto refusal = [](const mm::Json& contract, const char* data) {
+    const TempDir dir;
+    const auto table = floats(wave(16, 6));
+    const std::vector<ShardTensor> tensors = {{"language_model.model.embed_tokens.weight",
+                                               DType::kF32,
+                                               {8, 2},
+                                               {{0, 0}, {8, 2}},
+                                               table,
+                                               {}}};
+    CheckpointWriter writer({.run_ckpt = dir / "run/ckpt", .save_id = new_save_id()});
+    writer.begin();
+    const ShardReport report = writer.write_shard(tensors);
+    writer.commit(std::span(&report, 1),
+                  {{"config", mm::Json::parse(kLlava)}, {"contract", contract}});
+    std::ofstream(dir / "run/data.json") << data;
+    return mm::test::message_of<mm::DataError>(
+        [&] { convert(resolve_target(dir / "run"), dir / "out", {}); });
+  };
+  const mm::Json filled{{"model.vocab", {0, 8}}};
+  CHECK(refusal(mm::Json::array({1}), "{}").find("\"contract\" of its state is no object") !=
+        std::string::npos);
+  CHECK(refusal({{"lora", 8}}, "{}").find("adapters without a rank or alpha") != std::string::npos);
+  CHECK(refusal(filled, "[]").find("data.json: expected a data set's manifest") !=
+        std::string::npos);
+  CHECK(refusal(filled, R"({"tokenizer": []})").find("data.json: expected a data set's manifest") !=
+        std::string::npos);
 }

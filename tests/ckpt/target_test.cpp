@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 #include "lib/base/error.h"
 #include "tests/ckpt/temp_dir.h"
 #include "tests/ckpt/two_rank_save.h"
@@ -24,5 +26,9 @@ TEST_CASE("target: kinds are told apart by their names") {
   CHECK_THROWS_AS(resolve_target(dir / "absent"), mm::IoError);
   std::filesystem::create_directory(dir / "empty");
   CHECK_THROWS_WITH_AS(resolve_target(dir / "empty"), doctest::Contains("holds no checkpoint"),
+                       mm::DataError);
+  std::ofstream(dir / "empty/pytorch_model.bin") << "PK";
+  CHECK_THROWS_WITH_AS(resolve_target(dir / "empty"),
+                       doctest::Contains("'pytorch_model.bin' is not read, save the model as"),
                        mm::DataError);
 }

@@ -164,6 +164,15 @@ TEST_CASE("a run on latents: grids while it trains, sample and eval through its 
                     .environment = {},
                     .output = dir / "encoded"});
   REQUIRE(encode.wait_for(60).value().ok());
+  const auto verify = [&] {
+    Child child = Child::spawn({.command = {MM_BIN_DIR "/mmshard", "verify", latents},
+                                .environment = {},
+                                .output = dir / "verified"});
+    const int code = child.wait_for(60).value().code;
+    return std::pair{code, read_file(dir / "verified")};
+  };
+  CHECK(verify().first == 0);
+  CHECK(verify().second.find(": sound") != std::string::npos);
   const auto mean_of = [&](std::vector<std::string> more) {
     std::vector<std::string> line{"eval", "--from", run, "--data", data, "--json"};
     line.insert(line.end(), more.begin(), more.end());
@@ -179,6 +188,9 @@ TEST_CASE("a run on latents: grids while it trains, sample and eval through its 
   check_usage_error(dir,
                     {"eval", "--from", run, "--data", data, "--encoded", latents, "--vae", vae},
                     "--vae: --encoded has what it would make");
+  std::filesystem::resize_file(dir / "latents/unit-0000000.safetensors", 1000);
+  CHECK(verify().first == 65);
+  CHECK(verify().second.find("1000 bytes, the manifest says") != std::string::npos);
 }
 
 TEST_CASE(

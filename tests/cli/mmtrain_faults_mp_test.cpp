@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "lib/base/verdict.h"
 #include "lib/ckpt/commit.h"
 #include "lib/run/sample_ledger.h"
 #include "tests/cli/mmtrain_process.h"
+#include "tests/run/tiny_diffusion.h"
 
 using namespace mm;
 using namespace mm::test;
@@ -79,6 +81,23 @@ TEST_CASE(
     CHECK_MESSAGE(same_bits(newest_tensors(dir / "whole"), newest_tensors(dir / name)), step);
     CHECK(ledger(dir / name) == ledger(dir / "whole"));
   }
+}
+
+TEST_CASE("a diffusion run killed with -9: the resumed one is bit-equal, its average included") {
+  TempDir dir;
+  run::test::tiny_diffusion_recipe(dir.path());
+  std::string text = read_file(dir / "diffusion.toml");
+  text.replace(text.find("float64"), 7, "fp32");
+  std::ofstream(dir / "recipe.toml")
+      << text << "[checkpoint]\nevery_steps = 3\n[comm]\ntimeout_s = 20\n";
+  CHECK(launch(dir.path(), "whole", 2).wait().status.ok());
+  const Ended killed = launch(dir.path(), "killed", 2, {}, {"MM_FAULT=step@1:5"}).wait();
+  CHECK(killed.status.code == 76);
+  CHECK(launch(dir.path(), "killed", 2).wait().status.ok());
+  const auto whole = newest_tensors(dir / "whole");
+  CHECK(same_bits(whole, newest_tensors(dir / "killed")));
+  CHECK(ledger(dir / "killed") == ledger(dir / "whole"));
+  CHECK(std::ranges::any_of(whole, [](const auto& t) { return t.first.starts_with("ema."); }));
 }
 
 TEST_CASE(

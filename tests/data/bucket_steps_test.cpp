@@ -85,6 +85,19 @@ TEST_CASE("make_bucket_steps: random buckets, budgets and slots keep every pictu
   }
 }
 
+TEST_CASE("make_bucket_steps: batches beyond all pictures are planned at once") {
+  std::vector<BucketCount> many;
+  for (uint16_t i = 0; i < 40; ++i)
+    many.push_back(
+        {{static_cast<uint16_t>(16 * (10 + i)), static_cast<uint16_t>(16 * (50 - i))}, 25});
+  const std::vector<BucketCount> one = {{{28, 28}, 1000}};
+  for (const int32_t per_step : {1, 8}) {
+    const PlanOptions options = options_of(int64_t{1} << 40, per_step);
+    check_steps(make_bucket_steps(one, options), one, options);
+    check_steps(make_bucket_steps(many, options), many, options);
+  }
+}
+
 TEST_CASE("make_bucket_steps: dropped leftovers are full batches' remainders, without fillers") {
   const std::vector<BucketCount> buckets = {{{32, 32}, 103}, {{16, 64}, 50}, {{64, 64}, 41}};
   PlanOptions options = options_of(4 * 32 * 32, 2);

@@ -48,6 +48,26 @@ void plant_nonsense(const Dataset& set, uint64_t row, const fs::path& file) {
 
 }  // namespace
 
+TEST_CASE("read_texts: the samples without pixels, whatever became of their pictures") {
+  const TempDir dir;
+  write_tiny_dataset(dir / "set", 20, 8);
+  const auto set = Dataset::open(dir / "set");
+  const std::vector<uint32_t> rows = {13, 3, 4, 19, 0, 3};
+  damage(*set, 3);  // its picture's last byte
+  const auto texts = set->read_texts(rows);
+  REQUIRE(texts.size() == rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(texts[i].ok());
+    CHECK(texts[i]->text == tiny_sample(rows[i]).text);
+    CHECK(texts[i]->pixels.empty());
+  }
+  CHECK(!set->read(3).ok());
+  plant_nonsense(*set, 4, set->directory() / set->manifest().shards[0].file.file);
+  const uint32_t nonsense = 4;
+  CHECK(!set->read_texts({&nonsense, 1}).front().ok());
+}
+
 TEST_CASE("read_pack: rows in any order give their samples, pixels one after another") {
   const TempDir dir;
   write_tiny_dataset(dir / "set", 20, 8);

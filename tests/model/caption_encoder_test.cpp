@@ -41,6 +41,14 @@ TEST_CASE("a text encoder sees in both directions, and in its own caption only")
   CHECK(base[1][2].abs().max().item<double>() == 0);
 }
 
+TEST_CASE("fp16: a text encoder's attention runs in fp32, near what fp32 gives") {
+  const Model model = only_encoder();
+  const std::vector<int64_t> tokens{1, 2, 3, 4, 5}, borders{0, 3, 5};
+  const at::Tensor half = encode(model, lively_params(model, 1, at::kHalf), tokens, borders);
+  CHECK((half.scalar_type() == at::kHalf));
+  CHECK(relative(half, encode(model, lively_params(model, 1, at::kFloat), tokens, borders)) < 0.01);
+}
+
 TEST_CASE("an empty caption is the learned row; no caption at all is fine") {
   const Model model = only_encoder();
   const SimpleParams params = lively_params(model, 1);

@@ -43,6 +43,40 @@ TEST_CASE("linear_cross_entropy: row weights multiply losses and gradients, row 
   }
 }
 
+TEST_CASE("linear_cross_entropy: small weights and a large loss scale meet in fp32, not in fp16") {
+  // micro_mean: a row weighs 1 / targets, so its gradients are below fp16's least normal number,
+  // 6e-5, until the scale is on them, which is above fp16's largest, 65504.
+  const at::Tensor targets = at::arange(24, at::kLong),
+                   weights = at::full({24}, 1.0 / 3000, at::kFloat);
+  const auto gradients = [&](const at::Tensor& h, const at::Tensor& w, const at::Tensor& terms,
+                             double seed) {
+    const at::Tensor hidden = h.clone().requires_grad_(), weight = w.clone().requires_grad_();
+    const at::Tensor loss = linear_cross_entropy(hidden, weight, targets, 99, {terms, {}});
+    auto all =
+        torch::autograd::grad({loss}, {hidden, weight}, {at::scalar_tensor(seed, loss.options())});
+    CHECK((all[0].scalar_type() == h.scalar_type()));
+    CHECK((all[1].scalar_type() == h.scalar_type()));
+    return all;
+  };
+  for (const auto& [dtype, tolerance] :
+       {std::pair(at::kHalf, 1e-3), std::pair(at::kBFloat16, 2e-2)}) {
+    const at::Tensor hidden = draw({24, 64}, dtype) * 0.5, weight = draw({33, 64}, dtype, 2) * 0.5;
+    for (const double seed : {65536.0, 65536.0 / 3}) {
+      CAPTURE(seed);
+      const auto got = gradients(hidden, weight, weights, seed),
+                 want = gradients(hidden.to(at::kDouble), weight.to(at::kDouble),
+                                  weights.to(at::kDouble), seed);
+      for (size_t i = 0; i < got.size(); ++i) {
+        const at::Tensor wide = got[i].to(at::kDouble);
+        CHECK(relative(wide, want[i]) <= tolerance);
+        // Roundings of many numbers cancel; that of one factor for all would not.
+        const double share = ((wide * want[i]).sum() / want[i].square().sum()).item<double>();
+        CHECK(share == doctest::Approx(1).epsilon(5e-4));
+      }
+    }
+  }
+}
+
 TEST_CASE("linear_cross_entropy of huge logits is finite") {
   const at::Tensor hidden = draw({3, 4}, at::kFloat) * 1e4, weight = draw({9, 4}, at::kFloat, 2);
   CHECK(linear_cross_entropy(hidden, weight, at::tensor({0, 1, 2}, at::kLong), 9)

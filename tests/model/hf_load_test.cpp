@@ -125,6 +125,28 @@ TEST_CASE("C47: without the tie, head and table stay apart, and a missing head i
   CHECK(message.find(kHead) != std::string::npos);
 }
 
+TEST_CASE(
+    "C47: where config.json ties at one level alone, an absent head is tied, a stored one kept") {
+  for (const bool outer : {false, true}) {
+    CAPTURE(outer);
+    auto tensors = all_tensors(tied_config(true));
+    const TempDir directory;
+    write(directory, tied_config(true), tensors);
+    mm::Json json = to_json(tied_config(true));
+    json["tie_word_embeddings"] = outer;
+    json["text_config"]["tie_word_embeddings"] = !outer;
+    mm::write_file_atomic(directory.path() / "config.json", json.dump());
+    CHECK(load_llava(directory.path()).config.text.tied_head);
+    if (outer) continue;
+    tensors.push_back({kHead, named(tensors, kTable).value + 1});
+    write(directory, tied_config(true), tensors);
+    mm::write_file_atomic(directory.path() / "config.json", json.dump());
+    const LoadedLlava apart = load_llava(directory.path());
+    CHECK_FALSE(apart.config.text.tied_head);
+    CHECK(at::equal(apart.values[find_param(apart.model, kHead)], tensors.back().value));
+  }
+}
+
 TEST_CASE("a tensor of another shape or kind, one too many, or one twice is refused by name") {
   CHECK(refusal([](auto& all) {
           named(all, kTable).value = at::ones({50, 23});

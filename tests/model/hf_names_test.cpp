@@ -40,6 +40,10 @@ TEST_CASE("names of the original repository become the published ones") {
         "vision_tower.vision_model.encoder.layers.0.mlp.fc1.bias");
   CHECK(renamed("model.mm_projector.0.weight") == "multi_modal_projector.linear_1.weight");
   CHECK(renamed("model.mm_projector.2.bias") == "multi_modal_projector.linear_2.bias");
+  CHECK(renamed("model.mm_projector.weight") == "multi_modal_projector.linear.weight");
+  CHECK(renamed("mm_projector.bias") == "multi_modal_projector.linear.bias");
+  CHECK(renamed("model.multi_modal_projector.linear.weight") ==
+        "multi_modal_projector.linear.weight");
   CHECK(renamed("model.embed_tokens.weight") == "language_model.model.embed_tokens.weight");
   CHECK(renamed("model.layers.0.input_layernorm.weight") ==
         "language_model.model.layers.0.input_layernorm.weight");

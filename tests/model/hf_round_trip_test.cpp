@@ -41,6 +41,7 @@ std::string original(const std::string& name) {
   std::string out = replaced(name, "vision_tower.", "model.vision_tower.vision_tower.");
   out = replaced(out, "multi_modal_projector.linear_1", "model.mm_projector.0");
   out = replaced(out, "multi_modal_projector.linear_2", "model.mm_projector.2");
+  out = replaced(out, "multi_modal_projector.linear", "model.mm_projector");
   return replaced(out, "language_model.model.", "model.");
 }
 
@@ -73,8 +74,7 @@ std::map<std::string, std::vector<std::byte>> bytes_of(const fs::path& directory
                                                        const Spelling& spell) {
   std::map<std::string, std::vector<std::byte>> bytes;
   const ckpt::HfWeights weights = ckpt::HfWeights::open(directory);
-  for (const auto& [name, tensor] : weights.tensors())
-    bytes[spell(name)] = tensor.read();
+  for (const auto& [name, tensor] : weights.tensors()) bytes[spell(name)] = tensor.read();
   return bytes;
 }
 
@@ -131,6 +131,13 @@ TEST_CASE(
     CAPTURE(spell("vision_tower.vision_model.pre_layrnorm.weight"));
     check_round_trip(config, spell);
   }
+}
+
+TEST_CASE("a linear projector goes in under LLaVA's name or ours and out under ours") {
+  LlavaConfig config = configured(TextKind::kLlama, VisionKind::kClip);
+  config.projector = ProjectorKind::kLinear;
+  for (const Spelling& spell : {Spelling(published), Spelling(in_memory), Spelling(original)})
+    check_round_trip(config, spell);
 }
 
 TEST_CASE(

@@ -35,6 +35,63 @@ TEST_CASE("a configuration written and read back is the same") {
   CHECK(to_json(llava_config_from_json(json, "x")) == json);
 }
 
+TEST_CASE(
+    "a linear projector is written under our own key and read back, any other kind is refused") {
+  LlavaConfig config = test::tiny_config();
+  CHECK_FALSE(to_json(config).contains("projector_kind"));
+  config.projector = ProjectorKind::kLinear;
+  Json json = to_json(config);
+  CHECK(json["projector_kind"] == "linear");
+  CHECK(llava_config_from_json(json, "x").projector == ProjectorKind::kLinear);
+  json["projector_kind"] = "mlp2x_gelu";
+  CHECK(llava_config_from_json(json, "x").projector == ProjectorKind::kMlp2xGelu);
+  json["projector_kind"] = "mlp3x_gelu";
+  CHECK(refusal(json) ==
+        "config.json.projector_kind is \"mlp3x_gelu\"; expected \"mlp2x_gelu\" or \"linear\"");
+}
+
+TEST_CASE("a flat configuration of LLaVA's own code is refused with what to take instead") {
+  const Json flat{{"model_type", "llava"},
+                  {"hidden_size", 24},
+                  {"mm_vision_tower", "openai/clip-vit-large-patch14-336"},
+                  {"mm_projector_type", "mlp2x_gelu"}};
+  const std::string message = refusal(flat);
+  CAPTURE(message);
+  CHECK(message.find("mm_vision_tower \"openai/clip-vit-large-patch14-336\"") != std::string::npos);
+  CHECK(message.find("llava-hf") != std::string::npos);
+  Json nested = published();
+  nested["mm_vision_tower"] = "left over";
+  CHECK_NOTHROW(llava_config_from_json(nested, "x"));
+}
+
+TEST_CASE("over 1,024 layers are refused by key before any is made") {
+  for (const char* part : {"text_config", "vision_config"}) {
+    Json json = published();
+    json[part]["num_hidden_layers"] = 16777216;
+    CHECK(refusal(json) == "config.json." + std::string(part) +
+                               ".num_hidden_layers: 16777216 is not an integer from 1 to 1024");
+    json[part]["num_hidden_layers"] = 1024;
+    CHECK_NOTHROW(llava_config_from_json(json, "x"));
+  }
+  Json qwen = to_json(test::tiny_qwen_config());
+  qwen["vision_config"]["depth"] = 1025;
+  CHECK(refusal(qwen).find("vision_config.depth: 1025") != std::string::npos);
+}
+
+TEST_CASE("eos_token_id: all of a list are kept, and written as a list") {
+  Json json = published();
+  json["text_config"]["eos_token_id"] = {7, 9, 11};
+  const LlavaConfig config = llava_config_from_json(json, "x");
+  CHECK(config.text.eos_token == 7);
+  CHECK(config.text.more_eos_tokens == std::vector<int64_t>{9, 11});
+  CHECK(to_json(config)["text_config"]["eos_token_id"] == Json{7, 9, 11});
+  // What no text can have ends none.
+  json["text_config"]["eos_token_id"] = {7, -1, nullptr, 9};
+  CHECK(llava_config_from_json(json, "x").text.more_eos_tokens == std::vector<int64_t>{9});
+  json["text_config"]["eos_token_id"] = {"</s>", 7};
+  CHECK(refusal(json).find("eos_token_id") != std::string::npos);
+}
+
 TEST_CASE("every kind of tower and decoder is written and read back the same") {
   LlavaConfig config = test::tiny_config();
   config.vision.kind = VisionKind::kSiglip;

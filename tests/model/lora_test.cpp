@@ -121,6 +121,22 @@ TEST_CASE("targets choose by name, by end of name and by pattern, in their part 
   CHECK(names({}).empty());
 }
 
+TEST_CASE("patterns: every star takes what it needs, and many stars take no longer") {
+  const auto count = [](const std::string& pattern) {
+    return adapted_names(adapted({.rank = 2, .targets = {{Part::kLanguage, {pattern}}}})).size();
+  };
+  CHECK(count("*") == 14);
+  CHECK(count("***") == 14);
+  CHECK(count("language_model.*_proj") == 14);
+  CHECK(count("*layers.*.mlp*_proj") == 6);
+  CHECK(count("*.1.*a*t*n*q*j") == 1);
+  CHECK(count("*proj*") == 14);
+  for (const std::string& none :
+       {std::string("*_proj*_proj"), std::string("language_model"), std::string("model.*"),
+        std::string("*.q_pro"), std::string(60, '*') + "Z", std::string("*e*l*e*l*e*l*e*l*e*l*Z")})
+    CHECK_THROWS_WITH_AS(count(none), doctest::Contains("names no linear layer"), mm::UsageError);
+}
+
 TEST_CASE("a target that names nothing, or a rank that is too high, is refused") {
   CHECK_THROWS_WITH_AS(
       adapted({.rank = 2, .targets = {{Part::kLanguage, {"fc1"}}}}),

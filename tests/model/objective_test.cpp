@@ -89,6 +89,32 @@ TEST_CASE("flow weights") {
       at::allclose(losses(FlowWeight::kCosmap), plain * at::tensor({first, second}, at::kDouble)));
 }
 
+TEST_CASE("flow weights: sigma^-2 has a floor, so that no draw weighs without limit") {
+  const std::vector<double> sigmas{0, 1e-4, 1e-3, 2e-3};
+  DiffusionInput in = input_of({0, 0, 0, 0}, {4, 2, 1, 1});
+  in.sigmas = at::tensor(sigmas, at::kDouble);
+  const at::Tensor output = draw({4, 2, 1, 1}, at::kDouble, 4);
+  const auto losses = [&](FlowWeight weight, int64_t steps) {
+    return Process({.prediction = Prediction::kVelocity, .steps = steps, .weight = weight})
+        .losses(output, in.clean, in)
+        .total;
+  };
+  const at::Tensor plain = losses(FlowWeight::kNone, 1000);
+  CHECK(at::allclose(losses(FlowWeight::kSigmaSquare, 1000) / plain,
+                     at::tensor({1e6, 1e6, 1e6, 2.5e5}, at::kDouble)));
+  CHECK(at::allclose(losses(FlowWeight::kSigmaSquare, 500) / plain,
+                     at::tensor({2.5e5, 2.5e5, 2.5e5, 2.5e5}, at::kDouble)));
+}
+
+TEST_CASE("a shift of a picture's patches keeps what is lost at each sigma") {
+  const Objective objective{.prediction = Prediction::kVelocity, .shift = 3, .shift_patches = 256};
+  CHECK(objective.shift_factor(256) == 1);
+  CHECK(objective.shift_factor(1024) == 2);
+  CHECK(objective.shift_factor(64) == .5);
+  CHECK(Objective{}.shift_factor(1024) == 1);
+  CHECK_THROWS_AS((Objective{.shift_patches = -1}.check()), UsageError);
+}
+
 TEST_CASE("v-prediction: the target, and the way back to picture and noise") {
   const Process process(Objective{.prediction = Prediction::kV});
   const DiffusionInput in = input_of({0, 400}, {2, 3, 2, 2});

@@ -60,3 +60,42 @@ TEST_CASE("the projector has biases only where the configuration says so") {
   CHECK(without.params.size() == 2);
   CHECK(without.params[1].name == "multi_modal_projector.linear_2.weight");
 }
+
+TEST_CASE("a linear projector is one product: output and gradients are at::linear's") {
+  LlavaConfig config = tiny_config();
+  config.projector = ProjectorKind::kLinear;
+  Model model;
+  const Slot in = model.add_slot("tower");
+  add_projector(model, config, in);
+  REQUIRE(model.params.size() == 2);
+  CHECK(model.params[0].name == "multi_modal_projector.linear.weight");
+  CHECK(model.params[1].name == "multi_modal_projector.linear.bias");
+  const SimpleParams params = lively_params(model, 3);
+  const at::Tensor x = features().requires_grad_(), same = features().requires_grad_(),
+                   weight = params.get(0).detach().clone().requires_grad_(),
+                   bias = params.get(1).detach().clone().requires_grad_();
+  const Segment& segment = std::get<Segment>(model.blocks[0].steps[0]);
+  const std::vector<at::Tensor> inputs{x};
+  const at::Tensor got = segment.forward({params, Batch{}}, inputs)[0];
+  const at::Tensor want = at::linear(same.narrow(1, 1, 4).reshape({8, 16}), weight, bias);
+  CHECK(relative(got.detach(), want.detach()) < 1e-14);
+  (got * got).sum().backward();
+  (want * want).sum().backward();
+  CHECK(relative(params.get(0).grad(), weight.grad()) < 1e-14);
+  CHECK(relative(params.get(1).grad(), bias.grad()) < 1e-14);
+  CHECK(relative(x.grad(), same.grad()) < 1e-14);
+}
+
+TEST_CASE(
+    "a linear projector costs one product, and has a bias only where the configuration says") {
+  LlavaConfig config = tiny_config();
+  config.projector = ProjectorKind::kLinear;
+  config.projector_bias = false;
+  Model model;
+  add_projector(model, config, model.add_slot("tower"));
+  CHECK(model.params.size() == 1);
+  const Segment& segment = std::get<Segment>(model.blocks[0].steps[0]);
+  const SegmentCost cost = segment.cost({.images = 2, .patches = 4});
+  CHECK(cost.forward_flops == 2 * 8 * 16 * 24);
+  CHECK(cost.saved_bytes == 8 * 2 * 16);
+}

@@ -120,6 +120,22 @@ TEST_CASE("the middle attention is read in either spelling and as 1x1 convolutio
   }
 }
 
+TEST_CASE("fp16: the middle attention runs in fp32, scores beyond fp16's range do no harm") {
+  Model model;
+  const PixelAttention layer = VaeDeclare(model, "", 2).attention("a", 8);
+  std::vector<at::Tensor> values;
+  for (const ParamSpec& spec : model.params) {
+    const bool wide = spec.name.find("to_q.weight") != std::string::npos ||
+                      spec.name.find("to_k.weight") != std::string::npos;
+    values.push_back(draw(spec.shape, at::kHalf, values.size()) * (wide ? 200 : 1));
+  }
+  const SimpleParams params(model, std::move(values),
+                            std::vector<bool>(model.params.size(), false));
+  const at::Tensor out = apply(layer, params, draw({2, 8, 3, 3}, at::kHalf, 20));
+  CHECK((out.scalar_type() == at::kHalf));
+  CHECK(at::isfinite(out).all().item<bool>());
+}
+
 TEST_CASE("strides of 2 see one row and column of zeros on the right and below only") {
   Model model;
   VaeDeclare declare(model, "v.", 1);

@@ -99,10 +99,29 @@ TEST_CASE("frozen parameters have no average; the averaged model has the store's
   store.set(0, before + 1);
   ema.update();
   CHECK(at::allclose(ema.average(0), before + .5));
-  const AveragedParams averaged(store, ema);
-  CHECK(at::equal(averaged.get(0), ema.average(0)));
+  const SavedParams averaged(store, &ema), raw(store, nullptr);
+  CHECK(averaged.get(0).is_same(ema.average(0)));
   CHECK(at::equal(averaged.get(1), store.get(1)));
   CHECK(!averaged.get(0).requires_grad());
+  CHECK(at::equal(raw.get(0), store.master(0)));
+}
+
+TEST_CASE("what is drawn with is what is saved: bf16 runs round neither averages nor masters") {
+  const model::Model model = toy_model();
+  std::vector<bool> masters(model.params.size(), true);
+  masters[1] = false;
+  ParamStore store(model, {.compute = at::kBFloat16}, masters);
+  store.initialise(1);
+  store.set_trainable(masters);
+  Ema ema(store, {.decay = .5});
+  store.set(0, store.master(0) + 1e-4);
+  ema.update();
+  const SavedParams averaged(store, &ema), raw(store, nullptr);
+  CHECK((averaged.get(0).scalar_type() == at::kFloat));
+  CHECK(at::equal(averaged.get(0), ema.average(0)));
+  CHECK(at::equal(raw.get(0), store.master(0)));
+  CHECK(!at::equal(raw.get(0), store.get(0).to(at::kFloat)));
+  CHECK((averaged.get(1).scalar_type() == at::kBFloat16));  // all there is of it
 }
 
 TEST_CASE("odd options are refused by name") {

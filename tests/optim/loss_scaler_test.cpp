@@ -36,6 +36,12 @@ TEST_CASE("loss scale: doubles after the given number of good steps, stays withi
   CHECK(scaler.scale() == 1 << 24);
   for (int i = 0; i < 4; ++i) scaler.step_done(false);
   CHECK(scaler.scale() == 1 << 24);
+  for (int i = 0; i < 48; ++i) {
+    CHECK_FALSE(scaler.at_smallest());
+    scaler.step_done(true);
+  }
+  CHECK(scaler.scale() == 1.0 / (1 << 24));
+  CHECK(scaler.at_smallest());
   for (int i = 0; i < 100; ++i) scaler.step_done(true);
   CHECK(scaler.scale() == 1.0 / (1 << 24));
   LossScaler fixed(1024, 0);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "lib/base/error.h"
 #include "lib/base/file.h"
@@ -133,6 +134,31 @@ TEST_CASE("diffusion: each picture once an epoch, fillers are in no ledger") {
   CHECK(by_epoch.at(0).size() == 21);
 }
 
+TEST_CASE("diffusion: dropped pictures are in no step, and named each epoch with the reason") {
+  TempDir dir;
+  const Recipe recipe = tiny_diffusion_recipe(dir.path(), {"stage.0.leftovers=drop"});
+  run_threads(recipe, dir / "run", 2);
+  run_threads(recipe, dir / "resumed", 1, {.stop_after = 3});
+  run_threads(recipe, dir / "resumed", 2);
+  const std::string text = mm::read_file(dir / "run/ledger/dropped.jsonl");
+  CHECK(mm::read_file(dir / "resumed/ledger/dropped.jsonl") == text);
+  std::map<uint64_t, std::set<uint64_t>> by_epoch;
+  for (const auto& [epoch, sample] : seen(dir / "run")) by_epoch[epoch].insert(sample);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const mm::Json json = mm::Json::parse(line);
+    CHECK(json.at("stage") == "draw");
+    CHECK(json.at("reason").get<std::string>().starts_with("left over, as "));
+    CHECK(std::set<std::string>{"8x8", "12x8", "8x12"}.contains(
+        json.at("bucket").get<std::string>()));
+    for (const uint64_t sample : json.at("samples"))
+      CHECK(by_epoch[json.at("epoch").get<uint64_t>()].insert(sample).second);
+  }
+  CHECK(by_epoch.size() > 1);
+  by_epoch.erase(std::prev(by_epoch.end()));  // perhaps not ended
+  for (const auto& [epoch, samples] : by_epoch) CHECK(samples.size() == 21);
+}
+
 TEST_CASE(
     "diffusion, law 2: stopped and resumed is bit-equal to the run that never stopped, the moving "
     "average included (C42)") {
@@ -235,6 +261,11 @@ TEST_CASE("drawing: a picture depends on its seed and prompt, not on its neighbo
   const mm::image::Image grid = picture_grid(two, 2, 1);
   CHECK(grid.width == 2 * 13 + 1);
   CHECK(grid.height == 10);
+  DrawOptions by_ddim = options;
+  set_sampler(by_ddim, "ddim", 3);
+  CHECK_THROWS_WITH_AS(draw_pictures(trained, *trained.params, {cat}, by_ddim),
+                       doctest::Contains("diffusion.predict = \"flow\"; expected euler"),
+                       mm::UsageError);
   options.size = {.height = 8, .width = 10};
   CHECK_THROWS_WITH_AS(draw_pictures(trained, *trained.params, {cat}, options),
                        doctest::Contains("multiples of the model's patch, 4"), mm::UsageError);

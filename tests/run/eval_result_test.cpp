@@ -15,8 +15,10 @@ EvalResult sample() {
 }  // namespace
 
 TEST_CASE("EvalResult: JSON there and back") {
-  const EvalResult back = EvalResult::from_json(sample().to_json());
-  CHECK(back.to_json() == sample().to_json());
+  EvalResult filed = sample();
+  filed.file_by_set();
+  const EvalResult back = EvalResult::from_json(filed.to_json());
+  CHECK(back.to_json() == filed.to_json());
   CHECK(back.pictures[1].outcome.rank == 3);
 }
 
@@ -26,6 +28,30 @@ TEST_CASE("EvalResult: the table says right or wrong, and how many rows it left 
   CHECK(table.find("blue cat") == std::string::npos);
   CHECK(table.find("... and 1 more") != std::string::npos);
   CHECK(table.find("50.0 %") != std::string::npos);
+}
+
+TEST_CASE("eval result: one task on two sets, and the files of before there were sets, are kept") {
+  EvalResult coco{.data = "coco", .step = 7, .tasks = {{"captions", {{"cider", 0.5}}}}};
+  coco.rows = {{"trained", {2, 0.5}}};
+  const mm::Json of_before = coco.to_json();
+  CHECK(!of_before.contains("sets"));
+  coco.file_by_set();
+  CHECK(EvalResult::from_json(of_before).sets == coco.sets);
+  EvalResult flickr{.data = "flickr", .step = 7, .tasks = {{"captions", {{"cider", 0.75}}}}};
+  flickr.file_by_set();
+  flickr.keep(EvalResult::from_json(coco.to_json()));
+  CHECK(flickr.tasks["captions"]["cider"] == 0.75);
+  CHECK(flickr.sets["coco"]["captions"]["cider"] == 0.5);
+  CHECK(flickr.sets["coco"]["names"]["trained"]["exact_match"] == 0.5);
+  CHECK(flickr.sets["flickr"]["captions"]["cider"] == 0.75);
+  EvalResult again{.data = "coco", .step = 7, .tasks = {{"captions", {{"cider", 0.25}}}}};
+  again.file_by_set();
+  again.keep(flickr);
+  CHECK(again.sets["coco"]["captions"]["cider"] == 0.25);
+  CHECK(again.sets["flickr"].size() == 1);
+  EvalResult newer{.data = "coco", .step = 8};
+  newer.keep(flickr);
+  CHECK(newer.sets.empty());
 }
 
 TEST_CASE("eval result: keeps another kind of evaluation of the same checkpoint, no older one") {

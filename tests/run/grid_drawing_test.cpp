@@ -86,20 +86,29 @@ TEST_CASE("grids on a schedule: training is the same to the bit, pictures on any
 }
 
 TEST_CASE("grids on a schedule: the grid of the last step is what sample draws of the checkpoint") {
-  TempDir dir;
-  const Recipe recipe =
-      tiny_diffusion_recipe(dir.path(), with_grids({"precision.compute=fp32", "stage.0.steps=3"}));
-  run_threads(recipe, dir / "run", 1);
-  const TrainedDiffusion trained = open_trained_diffusion(dir / "run");
-  DrawOptions options = usual_drawing(trained);
-  set_sampler(options, "auto", 2);
-  options.guidance.scale = 4;
-  options.batch = 2;
-  const Condition cat = caption_condition(trained, "cat"),
-                  dog = caption_condition(trained, "red dog");
-  const auto pictures = draw_pictures(trained, *trained.params, {cat, dog, cat, dog}, options);
-  CHECK(mm::image::encode_png(picture_grid(pictures, 2)) ==
-        mm::read_file(dir / "run/samples/step-000003.png"));
+  const std::vector<std::vector<std::string>> runs{
+      {"precision.compute=fp32"},
+      {"precision.compute=bf16"},
+      {"precision.compute=bf16", "ema.decay=0"},
+      {"precision.compute=fp32", "sample.size=12x8", "sample.guide_three=true"}};
+  for (std::vector<std::string> keys : runs) {
+    CAPTURE(keys.back());
+    TempDir dir;
+    keys.emplace_back("stage.0.steps=3");
+    const Recipe recipe = tiny_diffusion_recipe(dir.path(), with_grids(keys));
+    run_threads(recipe, dir / "run", 1);
+    const TrainedDiffusion trained = open_trained_diffusion(dir / "run");
+    DrawOptions options = usual_drawing(trained);
+    set_sampler(options, "auto", 2);
+    options.guidance = {.scale = 4, .channels = recipe.sample.guide_three ? 3 : 0};
+    if (recipe.sample.width > 0) options.size = {.height = 8, .width = 12};
+    options.batch = 2;
+    const Condition cat = caption_condition(trained, "cat"),
+                    dog = caption_condition(trained, "red dog");
+    const auto pictures = draw_pictures(trained, *trained.params, {cat, dog, cat, dog}, options);
+    CHECK(mm::image::encode_png(picture_grid(pictures, 2)) ==
+          mm::read_file(dir / "run/samples/step-000003.png"));
+  }
 }
 
 TEST_CASE("grids on a schedule: rank 0 alone draws where drawing takes models no stage loads") {
@@ -141,12 +150,16 @@ TEST_CASE(
   refused(with_grids({"sample.labels=[\"cat\"]"}), "give prompts or labels");
   refused({"sample.every_steps=-1"}, "out of range");
   refused({"sample.sampler=ddim"}, "a flow is drawn by euler");
+  refused(with_grids({"sample.size=10x8"}),
+          "sample.size 10x8: sides are multiples of the model's patch, 4 pixels");
 }
 
-TEST_CASE("grids on a schedule: ranks with rows alone copy the weights, which is estimated") {
+TEST_CASE("grids on a schedule: copies of weights that are not kept in fp32 are estimated") {
   TempDir dir;
-  const auto estimate = [&](const std::vector<std::string>& keys) {
-    const Recipe recipe = tiny_diffusion_recipe(dir.path(), keys);
+  const auto estimate = [&](const std::vector<std::string>& keys,
+                            const std::vector<std::string>& train = kDiffusionParts) {
+    Recipe recipe = tiny_diffusion_recipe(dir.path(), keys);
+    recipe.stages[0].train = train;
     const auto set = mm::data::Dataset::open(dir / "pictures");
     const auto family = make_family(recipe, {set->manifest()});
     const mm::model::Model model = family->build();
@@ -154,14 +167,17 @@ TEST_CASE("grids on a schedule: ranks with rows alone copy the weights, which is
     CHECK(!draws_rows(recipe.sample, *family, 2));
     return stage_memory({recipe, 0, model, *family, *set}).estimate;
   };
-  const MemoryEstimate none = estimate({"precision.compute=bf16"}),
-                       raw = estimate(with_grids({"precision.compute=bf16", "ema.decay=0"})),
-                       averaged = estimate(with_grids({"precision.compute=bf16"}));
-  CHECK(none.drawing == 0);
-  CHECK(raw.drawing == 2 * raw.weights);  // of 2 bytes each
-  CHECK(averaged.drawing == 3 * raw.weights);
+  const MemoryEstimate raw = estimate(with_grids({"precision.compute=bf16", "ema.decay=0"})),
+                       averaged = estimate(with_grids({"precision.compute=bf16"})),
+                       frozen = estimate(with_grids({"precision.compute=bf16"}), {"transformer"});
+  CHECK(estimate({"precision.compute=float64"}).drawing == 0);
+  CHECK(raw.drawing == 0);  // by masters
+  CHECK(averaged.drawing == 0);
   CHECK(averaged.masters == 2 * raw.masters);
-  CHECK(estimate(with_grids({"precision.compute=fp32"})).drawing == 0);
+  CHECK(frozen.drawing > 0);  // of a text encoder that has bf16 alone
+  CHECK(frozen.drawing < raw.weights);
+  const MemoryEstimate proof = estimate(with_grids({"precision.compute=float64"}));
+  CHECK(proof.drawing == proof.weights / 2);
   MemoryEstimate large{.activations = 5e9, .pictures = 1e9, .drawing = 3e9};
   CHECK(large.total() == 6e9);
   large.drawing = 8e9;

@@ -75,6 +75,25 @@ TEST_CASE("what would be prepared in another way is refused by file and key") {
   CHECK_THROWS_AS((void)read_hf_pictures(empty.path()), mm::IoError);
 }
 
+TEST_CASE("read_hf_norm: the numbers alone, from files that ask for what no set is packed with") {
+  const auto norm = [](const Json& json, const char* name = "preprocessor_config.json") {
+    const TempDir dir;
+    mm::write_file_atomic(dir / name, json.dump());
+    return read_hf_norm(dir.path());
+  };
+  const Json half{{"image_mean", {0.5, 0.5, 0.5}}, {"size", {{"height", 2}, {"width", 3}}}};
+  for (const auto& read :
+       {norm(half), norm({{"image_processor", half}}, "processor_config.json")}) {
+    REQUIRE(read.has_value());
+    CHECK(read->mean == std::vector<double>{0.5, 0.5, 0.5});
+    CHECK(read->std == HfPictures().std);
+  }
+  CHECK_FALSE(norm({{"size", 4}}).has_value());
+  CHECK_FALSE(norm(half, "config.json").has_value());
+  const Json flat{{"image_std", {1, 1, 0}}};
+  CHECK(message_of<mm::DataError>([&] { (void)norm(flat); }).find("above 0") != std::string::npos);
+}
+
 TEST_CASE("what is written reads back the same") {
   for (const char* geometry : {"crop", "pad", "squash"}) {
     for (const char* filter : {"bicubic", "bilinear", "lanczos"}) {

@@ -67,6 +67,10 @@ TEST_CASE("import_recipe: fp16 takes its scale from the DeepSpeed file") {
   CHECK(recipe.loss_scale == 4096);
   CHECK(recipe.loss_scale_growth_steps == 500);
   CHECK_FALSE(reason(imported, "ds.json: fp16.hysteresis").empty());
+  const ImportedRecipe between =
+      with_file(folder, R"({"fp16": {"enabled": true, "initial_scale_power": 12.5}})", "");
+  CHECK(read_back(between).loss_scale == 4096);
+  CHECK(between.toml.find("rounded to a power of two") != std::string::npos);
 }
 
 TEST_CASE(

@@ -50,6 +50,12 @@ TEST_CASE("import_recipe: Megatron's schedules") {
   CHECK_FALSE(reason(megatron("--lr-decay-style inverse-square-root"), "--lr-decay-style").empty());
   CHECK_FALSE(reason(megatron("--min-lr 1"), "--min-lr").empty());
   CHECK_FALSE(reason(megatron("--lr-warmup-init 1e-5"), "--lr-warmup-init").empty());
+  for (const char* style : {"constant", "inverse-square-root", "WSD"}) {
+    const ImportedRecipe constant =
+        megatron(std::string("--min-lr 1e-4 --lr-decay-style ") + style);
+    CHECK(read_back(constant).stages[0].schedule.kind == "constant");
+    CHECK(reason(constant, "--min-lr") == "the rate of the recipe is constant");
+  }
 }
 
 TEST_CASE("import_recipe: Megatron's frozen parts, lengths and packing") {
@@ -76,6 +82,9 @@ TEST_CASE("import_recipe: Megatron's tiles, precision and recompute") {
   CHECK(half.compute == "fp16");
   CHECK(half.loss_scale == 1024);
   CHECK(half.loss_scale_growth_steps == 50);
+  CHECK(read_back(megatron("--fp16 --initial-loss-scale 1000")).loss_scale == 512);
+  CHECK(read_back(megatron("--fp16 --initial-loss-scale 1e-7")).loss_scale == 0x1p-23);
+  CHECK_FALSE(reason(megatron("--fp16 --loss-scale 1000"), "--loss-scale").empty());
   CHECK(read_back(megatron("--recompute-granularity full")).recompute.mode == "block");
   CHECK(read_back(megatron("--recompute-activations")).recompute.mode == "selective");
 }

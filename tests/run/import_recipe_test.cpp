@@ -117,12 +117,24 @@ TEST_CASE("import_recipe: what cannot be known is left out, so that a check refu
   CHECK(no_samples.report.missing[0].key == "stage.steps");
   CHECK(no_samples.toml.find("# steps = ?") != std::string::npos);
   CHECK_THROWS_AS(read_back(no_samples), mm::Error);
-  const ImportedRecipe no_world =
-      import_script("deepspeed train.py --model_name_or_path m --max_steps 5", "x.sh", {});
+  const ImportedRecipe no_world = import_script(
+      "deepspeed train.py --model_name_or_path m --data_path d --max_steps 5", "x.sh", {});
   CHECK(no_world.report.missing.at(0).key == "stage.packs_per_step");
-  const ImportedRecipe told = import_script(
-      "deepspeed train.py --model_name_or_path m --max_steps 5", "x.sh", {.world = 4});
+  const ImportedRecipe told =
+      import_script("deepspeed train.py --model_name_or_path m --data_path d --max_steps 5", "x.sh",
+                    {.world = 4});
   CHECK(read_back(told).stages[0].packs_per_step == 32);
+}
+
+TEST_CASE("import_recipe: without data the recipe names some that are not there, and says so") {
+  for (const char* script : {"deepspeed --num_gpus 8 train.py --model_name_or_path m --max_steps 3",
+                             "--global-batch-size 16 --lr 1e-3 --train-iters 9 --seq-length 64"}) {
+    const ImportedRecipe imported = import_script(script, "x.sh", {});
+    REQUIRE(imported.report.missing.size() == 1);
+    CHECK(imported.report.missing[0].key == "stage.data");
+    CHECK(imported.toml.find("# missing: stage.data: ") != std::string::npos);
+    CHECK_NOTHROW(read_back(imported));
+  }
 }
 
 TEST_CASE("import_recipe: a value that the script does not know is named, not guessed") {
@@ -161,6 +173,25 @@ TEST_CASE("import_recipe: freezing flags give the parts, each part its rate") {
         std::string::npos);
   CHECK(reason(llava("--mm_vision_tower_lr 1e-6"), "--mm_vision_tower_lr") ==
         "the tower is frozen");
+}
+
+TEST_CASE("import_recipe: the projector's layers are a key, those that are not here are told") {
+  const auto projector = [](const std::string& kind) {
+    return read_back(llava("--max_steps 3 --mm_projector_type " + kind)).model.projector;
+  };
+  CHECK(projector("linear") == "linear");
+  CHECK(projector("mlp2x_gelu") == "mlp2x_gelu");
+  const ImportedRecipe other = llava("--max_steps 3 --mm_projector_type mlp3x_gelu");
+  CHECK(read_back(other).model.projector.empty());
+  CHECK(reason(other, "--mm_projector_type").find("linear or mlp2x_gelu") != std::string::npos);
+  const auto noted = [](const std::string& flags) {
+    const std::vector<std::string> notes = llava("--max_steps 3 " + flags).report.notes;
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.starts_with("no --mm_projector_type");
+    });
+  };
+  CHECK(noted("--vision_tower clip"));
+  CHECK_FALSE(noted("--vision_tower clip --mm_projector_type linear"));
 }
 
 TEST_CASE("import_recipe: adapters on the language model, beside a projector that trains whole") {
@@ -225,7 +256,9 @@ TEST_CASE("import_recipe: shapes of the learning rate") {
   CHECK(schedule("--lr_scheduler_type constant_with_warmup").kind == "constant");
   CHECK(schedule("").kind == "wsd");  // the trainer's default is linear
   CHECK(schedule("").decay_steps == 8);
-  CHECK(read_back(llava("--max_steps 3 --optim lion_32bit")).stages[0].optimizer == "lion");
+  const ImportedRecipe lion = llava("--max_steps 3 --optim lion_32bit --adam_epsilon 1e-6");
+  CHECK(read_back(lion).stages[0].optimizer == "lion");
+  CHECK_FALSE(reason(lion, "--adam_epsilon").empty());
   CHECK_FALSE(reason(llava("--optim adafactor"), "--optim").empty());
   const ImportedRecipe other = llava("--lr_scheduler_type polynomial");
   CHECK(reason(other, "--lr_scheduler_type").find("no such shape") != std::string::npos);
@@ -276,6 +309,25 @@ TEST_CASE("import_recipe: saving, logging and loading") {
   CHECK(read_back(llava("--max_steps 10 --save_strategy no")).checkpoint_every == 0);
   CHECK(read_back(llava("--num_train_epochs 2 --save_strategy epoch", {.samples = 640}))
             .checkpoint_every == 10);
+}
+
+TEST_CASE("import_recipe: saving by epochs counts those of the published sets") {
+  const auto epochs = [](const std::string& file) {
+    return import_script(
+        "deepspeed --num_gpus 8 train.py --model_name_or_path m --num_train_epochs 3 "
+        "--per_device_train_batch_size 16 --save_strategy epoch --save_steps 9 --data_path " +
+            file,
+        "x.sh", {});
+  };
+  const ImportedRecipe known = epochs("x/llava_v1_5_mix665k.json");
+  CHECK(read_back(known).checkpoint_every == 5198);
+  const auto& notes = known.report.notes;
+  CHECK(std::count_if(notes.begin(), notes.end(), [](const std::string& note) {
+          return note.find("665298 samples") != std::string::npos;
+        }) == 1);
+  const ImportedRecipe unknown = epochs("d.json");
+  CHECK(reason(unknown, "--save_strategy").find("steps of an epoch are not known") !=
+        std::string::npos);
 }
 
 TEST_CASE("import_recipe: of a flag given twice the last counts, and the report says so") {

@@ -158,6 +158,18 @@ TEST_CASE("read_shell: variables that double are stopped, not believed") {
   CHECK(message("run ${A:-" + std::string(100'000, '{') + std::string(100'000, '}') + "}").empty());
 }
 
+TEST_CASE("read_shell: a replacement is one pass, and is stopped while it grows") {
+  CHECK(words("A=aXbXX\nrun ${A//X/} ${A//X/XX} ${A//z/y} ${A//\\//y}") ==
+        Words{"run", "ab", "aXXbXXXX", "aXbXX", "aXbXX"});
+  const std::string long_value(400'000, 'x');
+  // 160 GB, were it built before it is counted.
+  CHECK(message("A=" + long_value + "\nrun ${A//x/" + long_value + "}\n").find("MiB") !=
+        std::string::npos);
+  std::string often = "A=" + long_value + "\nrun";
+  for (int i = 0; i < 40; ++i) often += " ${A//x/}";
+  CHECK(message(often).find("MiB") != std::string::npos);
+}
+
 TEST_CASE("read_shell: every beginning of a script reads or fails in one line") {
   const std::string text =
       "L=(a \"b $X\" 'c')\nif [[ -z $X && $Y == 1 ]]; then\n  A=${X:-`d`}\nelse A+=2; fi\n"

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "lib/base/error.h"
 #include "lib/base/hash.h"
 
 namespace fs = std::filesystem;
@@ -91,29 +92,83 @@ TEST_CASE("TensorboardWriter: frames carry length and masked checksums") {
   CHECK(frames == 2);
 }
 
-TEST_CASE("StepRecord: groups are written in the steps that are due, the rest in every one") {
+TEST_CASE("TensorBoard: a resumed run says from which step on earlier files do not count") {
+  Directory dir;
+  MetricsWriter writer(dir.path, 3);
+  std::string text;
+  for (const auto& entry : fs::directory_iterator(dir.path / "tb"))
+    text += mm::read_file(entry.path());
+  // Event: step 4, session_log of status START.
+  CHECK(text.find("\x10\x04\x3a\x02\x08\x01") != std::string::npos);
+}
+
+TEST_CASE("StepRecord: each metric is written in the steps that it is due after") {
   StepRecord full = record(10);
   full.part_norms = {{"vision", 3}, {"language", 4}};
   full.loss_by = {{"picture", 1.25}, {"text", 2.5}};
   full.loss_by_source = {{"noto", 1.5}};
   full.activations = {{"layer 0", {0.5, 2}}};
   full.step_ms = 5, full.tokens_s = 100, full.memory_gib = 0.5, full.cpu_use = 1.5;
-  const MetricSchedule schedule{
-      .parts = 2, .sources = 3, .activations = 10, .speed = 5, .memory = 0, .devices = 4};
+  full.samples_s = 20, full.mfu = 0.5, full.gpu_use = 0.25;
+  const MetricSchedule schedule{.grad_norm = 4,
+                                .lr = 3,
+                                .grad_norm_parts = 3,
+                                .vision_text_ratio = 2,
+                                .loss_by = 3,
+                                .loss_by_source = 6,
+                                .activation_mean = 4,
+                                .activation_variance = 10,
+                                .step_ms = 5,
+                                .tokens_s = 4,
+                                .mfu = 0,
+                                .mem_gib = 0,
+                                .cpu_use = 4,
+                                .gpu_use = 5};
   const mm::Json json = full.due(schedule).to_json();
   CHECK(json["vision_text_ratio"] == 0.75);
-  CHECK(json["grad_norm_parts"]["vision"] == 3);
-  CHECK(json["activations"]["layer 0"]["variance"] == 2);
+  CHECK(json["activations"]["layer 0"] == mm::Json{{"variance", 2.0}});
+  CHECK(json["samples_s"] == 20);
+  CHECK(json["gpu_use"] == 0.25);
   CHECK(json["step_ms"] == 5);
   CHECK(json["loss"] == 1.5);
-  for (const char* absent : {"loss_by", "loss_by_source", "mem_gib", "cpu_use", "mfu"})
+  for (const char* absent : {"grad_norm", "lr", "grad_norm_parts", "loss_by", "loss_by_source",
+                             "tokens_s", "mfu", "mem_gib", "cpu_use"}) {
+    CAPTURE(absent);
     CHECK(!json.contains(absent));
+  }
+  for (const Metric& metric : metrics_of(full.due(schedule))) CHECK(metric.name != "grad_norm");
   full.step = 12;
   const mm::Json later = full.due(schedule).to_json();
   CHECK(later["loss_by"]["text"] == 2.5);
   CHECK(later["cpu_use"] == 1.5);
+  CHECK(later["lr"]["language"] == 1e-3);
+  CHECK(later["activations"]["layer 0"] == mm::Json{{"mean", 0.5}});
   CHECK(!later.contains("step_ms"));
-  CHECK(StepRecord::from_json(full.to_json()).to_json() == full.to_json());
+  for (const StepRecord& one : {full, full.due(schedule)})
+    CHECK(StepRecord::from_json(one.to_json()).to_json() == one.to_json());
+}
+
+TEST_CASE("StepRecord: a loss that is not due is absent, one that is no number is null") {
+  StepRecord r = record(3);
+  r.loss = kUnknown;
+  CHECK(r.to_json().contains("loss"));
+  const StepRecord without = StepRecord::from_json(r.due({.loss = 2, .grad_norm = 2}).to_json());
+  CHECK(!without.to_json().contains("loss"));
+  CHECK(without.line() == "step 3 align");
+}
+
+TEST_CASE("read_metrics: a value of another type is named by file and line") {
+  Directory dir;
+  for (const char* line : {"[3]", R"({"step": "three"})", R"({"step": 2, "lr": {}, "tokens": []})",
+                           R"({"step": 2, "activations": 7, "samples": "a"})"}) {
+    CAPTURE(line);
+    mm::write_file_atomic(dir.path / "metrics.jsonl", std::string("{\"step\": 1}\n") + line + "\n");
+    const auto named = doctest::Contains("metrics.jsonl: line 2: no record of a step");
+    CHECK_THROWS_WITH_AS((void)read_metrics(dir.path), named, mm::DataError);
+  }
+  mm::write_file_atomic(dir.path / "metrics.jsonl", "[3]\n");
+  CHECK_THROWS_WITH_AS(cut_lines_after_step(dir.path / "metrics.jsonl", 1),
+                       doctest::Contains("metrics.jsonl: byte 0"), mm::DataError);
 }
 
 TEST_CASE("metrics.prom: the newest value of each figure, whole, with labels") {
@@ -133,4 +188,22 @@ TEST_CASE("metrics.prom: the newest value of each figure, whole, with labels") {
   CHECK(text.find("source=\"no\\\"to\"") != std::string::npos);
   CHECK(text.find("# TYPE mmkit_train_lr gauge") != std::string::npos);
   CHECK(text.find("nan") == std::string::npos);
+}
+
+TEST_CASE("StepRecord: a skipped step says why, in the file and on its line") {
+  StepRecord r = record(3);
+  CHECK(!r.to_json().contains("skipped"));
+  CHECK(!r.to_json().contains("skip_reason"));
+  r.skipped = true;
+  CHECK(r.line().ends_with(" (skipped)"));  // read from a file of before there were reasons
+  CHECK(!r.to_json().contains("skip_reason"));
+  for (const auto& [reason, words] : {std::pair("overflow", "fp16 gradients overflowed"),
+                                      std::pair("no_targets", "no targets")}) {
+    r.skip_reason = reason;
+    CHECK(r.to_json()["skipped"] == true);
+    CHECK(r.to_json()["skip_reason"] == reason);
+    CHECK(StepRecord::from_json(r.to_json())
+              .line()
+              .ends_with(std::string("(skipped: ") + words + ")"));
+  }
 }

@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include "lib/base/error.h"
+#include "lib/base/file.h"
+#include "tests/base/temp_dir.h"
 
 namespace fs = std::filesystem;
 using namespace mm::run;
@@ -127,6 +129,68 @@ TEST_CASE("resume_contract: a change of batch shows, a change of logging does no
   const mm::Json base = resume_contract(read_recipe(file.path, {}));
   CHECK(resume_contract(read_recipe(file.path, {"run.log_every=3"})) == base);
   CHECK(resume_contract(read_recipe(file.path, {"stage.0.packs_per_step=4"})) != base);
+}
+
+namespace {
+
+/// A start directory whose pictures have a mean and deviation of 0.5, and a recipe from it.
+fs::path write_start(const mm::test::TempDir& dir, const std::string& keys = "") {
+  fs::create_directories(dir / "start");
+  mm::write_file_atomic(dir / "start/preprocessor_config.json",
+                        R"({"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]})");
+  mm::write_file_atomic(dir / "recipe.toml", R"([model]
+from = "start"
+)" + keys + R"([[stage]]
+name = "all"
+data = "d"
+steps = 5
+sequence_length = 128
+packs_per_step = 2
+lr = { vision = 1e-4, projector = 1e-3, language = 1e-4 }
+)");
+  return dir / "recipe.toml";
+}
+
+}  // namespace
+
+TEST_CASE("read_recipe: pictures are normalised as model.from's were, unless the recipe says how") {
+  const mm::test::TempDir dir;
+  const std::vector<double> half(3, 0.5), clip = ModelRecipe::Normalise{}.std;
+  const fs::path path = write_start(dir);
+  const Recipe from = read_recipe(path, {});
+  CHECK(from.model.normalise.mean == half);
+  CHECK(from.model.normalise.std == half);
+  CHECK_FALSE(from.model.normalise_stated);
+  CHECK(resume_contract(from)["model.image_norm"] == mm::Json{half, half});
+  // What a run records of itself states them.
+  mm::write_file_atomic(dir / "resolved.toml", from.resolved);
+  CHECK(resume_contract(read_recipe(dir / "resolved.toml", {})) == resume_contract(from));
+  const Recipe stated = read_recipe(path, {"model.image_mean=[0, 0.25, 1]"});
+  CHECK(stated.model.normalise.mean == std::vector<double>{0, 0.25, 1});
+  CHECK(stated.model.normalise.std == half);
+  CHECK(stated.model.normalise_stated);
+  REQUIRE(stated.model.from_normalise.has_value());
+  CHECK(stated.model.from_normalise->mean == half);
+  fs::remove(dir / "start/preprocessor_config.json");
+  CHECK(read_recipe(path, {}).model.normalise.std == clip);
+}
+
+TEST_CASE("read_recipe: what a start directory lacks is drawn as model.init and projector say") {
+  const mm::test::TempDir dir;
+  const fs::path path = write_start(dir, "init = \"fan_in\"\ninit_std = 0.5\n");
+  const Recipe recipe = read_recipe(path, {});
+  CHECK(recipe.model.init == "fan_in");
+  CHECK(recipe.model.init_std == 0.5);
+  CHECK(recipe.model.projector.empty());
+  const mm::Json contract = resume_contract(recipe);
+  CHECK(resume_contract(read_recipe(path, {"model.projector='mlp2x_gelu'"})) == contract);
+  const Recipe linear = read_recipe(path, {"model.projector='linear'"});
+  CHECK(linear.model.projector == "linear");
+  CHECK(resume_contract(linear)["model.projector"] == "linear");
+  RecipeFile scratch(kGood);
+  CHECK(read_recipe(scratch.path, {}).model.projector == "mlp2x_gelu");
+  CHECK(message(kGood, {"model.projector='mlp3x_gelu'"}).find("model.projector") !=
+        std::string::npos);
 }
 
 TEST_CASE("contract_known_to: a run on stored text goes on without the models that it drew with") {

@@ -150,6 +150,10 @@ TEST_CASE("what a family is made of: tower, decoder, defaults as published") {
   CHECK(vl.vision.full_layers == std::vector<int64_t>{1});
   CHECK(vl.text.rope_sections == std::vector<int64_t>{1, 1, 2});
   CHECK(vl.image_token_index == next.image_token_index);
+  CHECK(next.projector == model::ProjectorKind::kMlp2xGelu);
+  const auto set = data::Dataset::open(dir / "data");
+  CHECK(scratch_config(recipe_of(dir, all[1], {"model.projector='linear'"}), set->manifest())
+            .projector == model::ProjectorKind::kLinear);
   const Recipe usual = recipe_of(dir, {"llava_onevision", nullptr, "", ""});
   CHECK(usual.model.vision.max_grid_tiles == 9);
   CHECK(usual.model.vision.grids.ends_with(",6x5,6x6"));
@@ -172,6 +176,7 @@ TEST_CASE("keys that do not fit the family or one another are one line that name
   names(all[1], "model.vision.merge=2", "model.vision.merge");
   names(all[0], "model.vision.grids='1x2'", "model.vision.grids");
   names(all[3], "model.vision.image_side=8", "model.vision.image_side");
+  names(all[3], "model.projector='linear'", "model.projector");
   names(all[3], "model.vision.window=12", "12 is no multiple of patch x merge = 8");
   names(all[3], "model.vision.full_layers=[2]", "full_layers");
   names(all[3], "model.vision.hidden=12", "no multiple of 4");
@@ -187,6 +192,9 @@ TEST_CASE("a state of another kind of model is not resumed") {
   CHECK_THROWS_WITH_AS(
       run_threads(recipe_of(dir, next, {"model.language.kind='llama'"}), dir / "run", 1),
       doctest::Contains("model.kinds"), Error);
+  CHECK_THROWS_WITH_AS(
+      run_threads(recipe_of(dir, next, {"model.projector='linear'"}), dir / "run", 1),
+      doctest::Contains("model.projector"), Error);
 }
 
 TEST_CASE("memory estimate: the tower of pictures of any size is counted, recomputed pieces not") {

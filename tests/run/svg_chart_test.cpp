@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 
 using namespace mm::run;
@@ -24,6 +25,26 @@ TEST_CASE("draw_svg: empty, single-point and not-finite series are drawn without
     CHECK(svg.find("inf ") == std::string::npos);
     CHECK(svg.ends_with("</svg>"));
   }
+}
+
+TEST_CASE("draw_svg: a point alone is a dot, and points without a value do not hide others") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto path_of = [](const Series& series) {
+    const std::string svg = draw_svg({.series = {series}, .width = 640});
+    const size_t begin = svg.find("<path d='") + 9;
+    return svg.substr(begin, svg.find('\'', begin) - begin);
+  };
+  const std::string alone = path_of({"alone", {1, 2, 3}, {nan, 2, nan}});
+  CHECK(alone.starts_with("M"));
+  CHECK(alone.ends_with("h0"));
+  Series sparse{.name = "every fifth"};
+  for (int i = 0; i < 5000; ++i) {
+    sparse.x.push_back(i);
+    sparse.y.push_back(i % 5 == 0 ? i : nan);
+  }
+  const std::string path = path_of(sparse);
+  CHECK(std::count(path.begin(), path.end(), 'M') == 1);
+  CHECK(std::count(path.begin(), path.end(), 'L') == 639);
 }
 
 TEST_CASE("draw_svg: long series are thinned, names are escaped") {

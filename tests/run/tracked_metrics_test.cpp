@@ -75,6 +75,34 @@ TEST_CASE("tracked metrics: a run writes the groups in the steps that the recipe
   CHECK(std::filesystem::exists(dir / "run" / "metrics.prom"));
 }
 
+TEST_CASE("metrics.every: a metric without a key of its own has its group's frequency") {
+  TempDir dir;
+  const MetricSchedule usual = tiny_recipe(dir.path()).metrics;
+  for (const ScheduledMetric& metric : kScheduledMetrics)
+    CHECK(usual.*metric.every == MetricSchedule().*metric.every);
+  const Recipe recipe =
+      tiny_recipe(dir.path(), {"metrics.every.speed=4", "metrics.every.mfu=2",
+                               "metrics.every.data_wait_ms=0", "metrics.every.loss=3",
+                               "metrics.every.activations=5", "metrics.every.activation_mean=0"});
+  CHECK(recipe.metrics.tokens_s == 4);
+  CHECK(recipe.metrics.step_ms == 4);
+  CHECK(recipe.metrics.activation_variance == 5);
+  run_threads(recipe, dir / "run", 2);
+  for (const StepRecord& step : read_metrics(dir / "run")) {
+    CHECK(std::isnan(step.tokens_s) == (step.step % 4 != 0));
+    CHECK(std::isnan(step.mfu) == (step.step % 2 != 0));
+    CHECK(std::isnan(step.data_wait_ms));
+    CHECK(std::isnan(step.loss) == (step.step % 3 != 0));
+    CHECK(!step.to_json().contains("loss") == (step.step % 3 != 0));
+    CHECK(step.grad_norm > 0);
+    CHECK(step.activations.empty() == (step.step % 5 != 0));
+    for (const auto& [block, moments] : step.activations) {
+      CHECK(std::isnan(moments.mean));
+      CHECK(moments.variance >= 0);
+    }
+  }
+}
+
 TEST_CASE("activation watch: mean and variance of the values of all micro-batches") {
   mm::model::Model model;
   const mm::model::Slot hidden = model.add_slot("hidden.0");

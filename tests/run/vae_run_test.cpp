@@ -131,7 +131,7 @@ TEST_CASE("vae: evaluation rebuilds held-out pictures; training improves all thr
   CHECK(some.rebuilt[0].key == std::string(set->key(0)));
   CHECK(some.rebuilt[0].real_uri.starts_with("data:image/png;base64,"));
   CHECK(some.rebuilt[0].real_uri != some.rebuilt[0].data_uri);
-  CHECK(some.task_lines().find("psnr") != std::string::npos);
+  CHECK(task_lines(some.tasks).find("psnr") != std::string::npos);
 
   mm::data::PackOptions options = mm::data::test::toy_options(dir / "in.jsonl");
   mm::data::pack_dataset(options, {.output = dir / "squares", .threads = 1});

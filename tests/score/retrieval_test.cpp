@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "lib/base/error.h"
 
 using namespace mm::score;
@@ -25,4 +27,13 @@ TEST_CASE("retrieval: a table of another size than it says is refused") {
   const std::vector<double> similarity(7);
   CHECK_THROWS_AS(picture_to_text({.similarity = similarity, .pictures = 2}), mm::DataError);
   CHECK_THROWS_AS(text_to_picture({.similarity = {}, .pictures = 0}), mm::DataError);
+}
+
+TEST_CASE("retrieval: a model that says not-a-number finds nothing") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> broken(9, nan), half = {nan, 0.5, 0.1, 0.2, 0.9, nan, 0.3, 0.4, 0.5};
+  CHECK(picture_to_text({.similarity = broken, .pictures = 3}).mean_rank == 4);
+  CHECK(text_to_picture({.similarity = broken, .pictures = 3}).recall_1 == 0);
+  CHECK(picture_to_text({.similarity = half, .pictures = 3}).ranks == std::vector<size_t>{3, 1, 0});
+  CHECK(text_to_picture({.similarity = half, .pictures = 3}).ranks == std::vector<size_t>{3, 0, 1});
 }

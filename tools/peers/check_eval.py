@@ -4,9 +4,11 @@
     mmtrain eval --from RUN --data SET --task names,perplexity,captions,retrieval --answers RUN/answers.jsonl
     python3 tools/peers/check_eval.py RUN
 
-Reads RUN/eval.json (figures, true names, guesses) and checks exact match, word F1, BLEU-1 to 4, CIDEr-D and ROUGE-L from the guesses
-alone: definitions from the papers (Papineni 2002, Vedantam 2015, Lin 2004), written here with plain dictionaries. Prints both values of
-each figure and exits 1 if any differs by more than 1e-9. Python's standard library only.
+Reads RUN/eval.json (figures, true names, guesses, ranks) and checks exact match, word F1, BLEU-1 to 4, CIDEr, CIDEr-D and ROUGE-L from
+the guesses alone: definitions from the papers (Papineni 2002, Vedantam 2015, Lin 2004), written here with plain dictionaries. Recall@k of
+names and of captions given a picture are counted from the ranks that mmkit states, and perplexity from its mean loss: what the model
+itself says of a text, and so pictures ranked for a caption, is not computed again here. Prints both values of each figure and exits 1 if
+any differs by more than 1e-9. Python's standard library only.
 """
 
 import collections
@@ -48,7 +50,8 @@ def bleu(pairs):
     return scores
 
 
-def cider_d(pairs):
+def cider(pairs, clipped):
+    """CIDEr-D where `clipped`: weights at most the reference's, and a penalty on lengths."""
     frequency = collections.Counter()
     for truth, _ in pairs:
         frequency.update({gram for n in range(1, 5) for gram in ngrams(truth, n)})
@@ -63,9 +66,9 @@ def cider_d(pairs):
         for n in range(1, 5):
             have, want = vector(guess, n), vector(truth, n)
             norm = math.sqrt(sum(v * v for v in have.values())) * math.sqrt(sum(v * v for v in want.values()))
-            dot = sum(min(have[g], want.get(g, 0.0)) * want.get(g, 0.0) for g in have)
+            dot = sum((min(have[g], want.get(g, 0.0)) if clipped else have[g]) * want.get(g, 0.0) for g in have)
             # COCO's tools measure length in bigrams.
-            delta = max(0, len(guess) - 1) - max(0, len(truth) - 1)
+            delta = max(0, len(guess) - 1) - max(0, len(truth) - 1) if clipped else 0
             score += (dot / norm if norm else dot) * math.exp(-delta * delta / 72.0)
         total += 10 * score / 4
     return total / len(pairs)
@@ -106,12 +109,29 @@ def main():
         ]
         for k in (1, 5, 10):
             checks.append((f"recall@{k}", row[f"recall_at_{k}"], sum(p["rank"] <= k for p in pictures) / len(pictures)))
-    captions = evaluation.get("tasks", {}).get("captions")
-    if captions and pictures:
+    tasks = evaluation.get("tasks", {})
+
+    def of_pictures(name):
+        """A task's figures, if they are of the set whose pictures stand in the file."""
+        figures = tasks.get(name)
+        return figures if pictures and figures and figures.get("data", evaluation["data"]) == evaluation["data"] else None
+
+    if "perplexity" in tasks:
+        checks.append(("perplexity", tasks["perplexity"]["perplexity"], math.exp(tasks["perplexity"]["loss"])))
+    ranked = of_pictures("retrieval")
+    # Names count a tie as lost, retrieval as won.
+    if ranked and len({p["truth"] for p in pictures}) == len(pictures) == ranked["samples"]:
+        found = ranked["picture_to_text"]
+        for k in (1, 5, 10):
+            checks.append((f"captions@{k}", found[f"recall_at_{k}"], sum(p["rank"] <= k for p in pictures) / len(pictures)))
+        checks.append(("mean rank", found["mean_rank"], sum(p["rank"] for p in pictures) / len(pictures)))
+    captions = of_pictures("captions")
+    if captions:
         pairs = [([w for w in words(p["truth"]) if w], [w for w in words(p["guess"]) if w]) for p in pictures]
         for n, score in enumerate(bleu(pairs), 1):
             checks.append((f"BLEU-{n}", captions[f"bleu_{n}"], score))
-        checks.append(("CIDEr-D", captions["cider_d"], cider_d(pairs)))
+        checks.append(("CIDEr", captions["cider"], cider(pairs, clipped=False)))
+        checks.append(("CIDEr-D", captions["cider_d"], cider(pairs, clipped=True)))
         checks.append(("ROUGE-L", captions["rouge_l"], rouge_l(pairs)))
     if not checks:
         sys.exit("eval.json holds nothing to check: run mmtrain eval with --task names,captions")

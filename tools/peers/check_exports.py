@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Loads what mmckpt wrote with transformers and peft, and compares.
+"""Loads what mmckpt wrote with transformers, peft and diffusers, and compares.
 
   check_exports.py merged BASE ADAPTER MERGED   logits of peft's model and of the merged directory agree
   check_exports.py load DIR [PICTURE]           transformers loads model, tokenizer and processor of DIR, and answers
   check_exports.py families MMCKPT              of each family a tiny random model and a peft adapter go through our own form and back:
                                                 transformers loads every tensor and no other, and logits agree
+  check_exports.py diffusers MMCKPT [EXPORT...] a tiny random DiT, PixArt, SD3 and AutoencoderKL go through our own form and back: diffusers
+                                                loads every tensor and no other, and outputs agree; so it does of each EXPORT of a run, whose
+                                                outputs are finite
 
-BASE, MERGED, DIR: Hugging Face directories; ADAPTER: `mmckpt convert RUN ADAPTER --to peft`. Needs transformers 5.24, peft 0.21, torch 2.11.
+BASE, MERGED, DIR: Hugging Face directories; ADAPTER: `mmckpt convert RUN ADAPTER --to peft`; EXPORT: `mmckpt convert RUN EXPORT`. Needs
+transformers 5.24, peft 0.21, torch 2.11; diffusers needs torch and diffusers alone.
 """
 import os
 import subprocess
@@ -17,10 +21,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
 import torch
-from transformers import AutoModelForImageTextToText, AutoProcessor
 
 
 def load(directory):
+    from transformers import AutoModelForImageTextToText
+
     model, report = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32, output_loading_info=True)
     strange = {k: v for k, v in report.items() if v}
     assert not strange, f"{directory}: {strange}"
@@ -53,6 +58,8 @@ def merged(base, adapter, directory):
 
 
 def loads(directory, picture=None):
+    from transformers import AutoProcessor
+
     model, processor = load(directory), AutoProcessor.from_pretrained(directory)
     print(type(processor).__name__, type(processor.image_processor).__name__, type(processor.tokenizer).__name__)
     marker = processor.tokenizer.convert_tokens_to_ids("<image>")
@@ -164,8 +171,75 @@ def families(mmckpt):
         assert apart(merged_logits, expected) < 1e-5 < apart(expected, plain)
 
 
+def tiny_diffusion():
+    """Models of 8 x 8 latents with random weights."""
+    import diffusers as d
+
+    heads = dict(num_attention_heads=2, attention_head_dim=24, num_layers=2, sample_size=8, patch_size=2)
+    yield d.DiTTransformer2DModel(in_channels=4, out_channels=8, num_embeds_ada_norm=10, norm_elementwise_affine=False, **heads)
+    yield d.PixArtTransformer2DModel(in_channels=4, out_channels=8, cross_attention_dim=48, caption_channels=16, **heads)
+    yield d.PixArtTransformer2DModel(in_channels=4, out_channels=8, cross_attention_dim=48, caption_channels=16, use_additional_conditions=True,
+                                     interpolation_scale=2, **heads)
+    sd3 = dict(in_channels=4, out_channels=4, joint_attention_dim=16, caption_projection_dim=48, pooled_projection_dim=12, pos_embed_max_size=12)
+    yield d.SD3Transformer2DModel(**sd3, **heads)
+    yield d.SD3Transformer2DModel(qk_norm="rms_norm", dual_attention_layers=(0,), **sd3, **heads)
+    yield d.AutoencoderKL(block_out_channels=(8, 16), layers_per_block=1, norm_num_groups=4, latent_channels=4,
+                          down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2)
+
+
+def diffusion_output(model):
+    """What the model says of two noisy latents, or an autoencoder of two pictures."""
+    made, config = torch.Generator().manual_seed(5), model.config
+    draw = lambda *shape: torch.randn(*shape, generator=made)
+    kind, side = type(model).__name__, config.sample_size
+    with torch.no_grad():
+        if kind == "AutoencoderKL":
+            return model(draw(2, 3, 32, 32)).sample
+        latents, times = draw(2, config.in_channels, side, side), torch.tensor([20.0, 700.0])
+        if kind == "DiTTransformer2DModel":
+            return model(latents, timestep=times.long(), class_labels=torch.tensor([0, config.num_embeds_ada_norm])).sample
+        if kind == "PixArtTransformer2DModel":
+            sizes = {"resolution": torch.tensor([[64.0, 64.0]] * 2), "aspect_ratio": torch.ones(2, 1)} if config.use_additional_conditions else {}
+            return model(latents, encoder_hidden_states=draw(2, 5, config.caption_channels), timestep=times.long(),
+                         added_cond_kwargs={"resolution": None, "aspect_ratio": None, **sizes}).sample
+        return model(latents, encoder_hidden_states=draw(2, 5, config.joint_attention_dim),
+                     pooled_projections=draw(2, config.pooled_projection_dim), timestep=times).sample
+
+
+def load_diffusion(directory):
+    import json
+
+    import diffusers
+
+    with open(f"{directory}/config.json") as file:
+        kind = getattr(diffusers, json.load(file)["_class_name"])
+    model, report = kind.from_pretrained(directory, output_loading_info=True, low_cpu_mem_usage=False)
+    own_text = [name for name in report["unexpected_keys"] if not name.startswith("text_encoder.")]
+    assert not report["missing_keys"] and not own_text and not report["mismatched_keys"], f"{directory}: {report}"
+    return model.float().eval()
+
+
+def diffusion_families(mmckpt, *exports):
+    for model in tiny_diffusion():
+        randomise(model.parameters(), torch.Generator().manual_seed(3))
+        model.eval()
+        with tempfile.TemporaryDirectory() as at:
+            model.save_pretrained(f"{at}/base")
+            for source, to, form in (("base", "own", "own"), ("own", "hf", "hf")):
+                subprocess.run([mmckpt, "convert", f"{at}/{source}", f"{at}/{to}", "--to", form], check=True, capture_output=True)
+            back = load_diffusion(f"{at}/hf")
+        equal = all(torch.equal(value, back.state_dict()[key]) for key, value in model.state_dict().items())
+        apart = float((diffusion_output(back) - diffusion_output(model)).norm())
+        print(f"{type(model).__name__}: weights {'equal' if equal else 'DIFFER'}, outputs {apart:.2g} apart")
+        assert equal and apart == 0
+    for directory in exports:
+        output = diffusion_output(load_diffusion(directory))
+        print(f"{directory}: output of {output.std():.3g}")
+        assert output.isfinite().all()
+
+
 if __name__ == "__main__":
-    verbs = {"merged": merged, "load": loads, "families": families}
+    verbs = {"merged": merged, "load": loads, "families": families, "diffusers": diffusion_families}
     if len(sys.argv) < 3 or sys.argv[1] not in verbs:
         sys.exit(__doc__)
     verbs[sys.argv[1]](*sys.argv[2:])
