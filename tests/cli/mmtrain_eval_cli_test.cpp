@@ -5,6 +5,7 @@
 
 #include "tests/cli/mmtrain_process.h"
 #include "tests/data/toy_source.h"
+#include "tests/run/two_step_recipe.h"
 
 using namespace mm;
 using namespace mm::test;
@@ -21,27 +22,7 @@ std::string write_run(const TempDir& dir, const std::string& name, const std::st
   data::test::write_jsonl(dir / "in.jsonl", data::test::good_rows(12));
   if (!std::filesystem::exists(dir / "data"))
     data::pack_dataset(data::test::toy_options(dir / "in.jsonl"), {.output = dir / "data"});
-  write_file_atomic(dir / "recipe.toml", R"(
-[model.vision]
-hidden = 8
-layers = 2
-heads = 2
-patch = 4
-image_side = 8
-[model.language]
-hidden = 16
-layers = 2
-heads = 4
-kv_heads = 2
-mlp = 24
-[[stage]]
-name = "all"
-data = "data"
-steps = 2
-sequence_length = 64
-packs_per_step = 2
-lr = { vision = 1e-2, projector = 1e-2, language = 1e-2 }
-)");
+  write_file_atomic(dir / "recipe.toml", run::test::kTwoStepRecipe);
   const std::string run = (dir / name).string();
   REQUIRE(mmtrain(dir, {"run", (dir / "recipe.toml").string(), "--run", run, "--set",
                         "stage.0.lr.language=" + rate})

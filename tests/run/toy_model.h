@@ -7,6 +7,7 @@
 #include "lib/run/trained_model.h"
 #include "tests/data/toy_source.h"
 #include "tests/run/tiny_run.h"
+#include "tests/run/two_step_recipe.h"
 
 namespace mm::run::test {
 
@@ -29,30 +30,8 @@ inline std::shared_ptr<const data::Dataset> packed(const data::test::TempDir& di
 
 /// A run of two steps on dir/data, pictures of 8 pixels.
 inline TrainedModel trained_on_data(const data::test::TempDir& dir) {
-  write_file_atomic(dir / "recipe.toml", R"(
-[run]
-seed = 5
-log_every = 1000
-[model.vision]
-hidden = 8
-layers = 2
-heads = 2
-patch = 4
-image_side = 8
-[model.language]
-hidden = 16
-layers = 2
-heads = 4
-kv_heads = 2
-mlp = 24
-[[stage]]
-name = "all"
-data = "data"
-steps = 2
-sequence_length = 64
-packs_per_step = 2
-lr = { vision = 1e-2, projector = 1e-2, language = 1e-2 }
-)");
+  write_file_atomic(dir / "recipe.toml",
+                    std::string("[run]\nseed = 5\nlog_every = 1000\n") + kTwoStepRecipe);
   run_threads(read_recipe(dir / "recipe.toml", {}), dir / "run", 1);
   return open_trained(dir / "run");
 }
