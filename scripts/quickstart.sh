@@ -46,7 +46,7 @@ draw() {
   started=$(date +%s)
   say "packing"
   "$bin/mmshard" pack --quiet "$work/train.jsonl" --image-root "$work" --tokenizer "$work/tokenizer.model" \
-    --geometry buckets --buckets 32x32 --max-length 24 --out "$work/dit-train" >&2
+    --geometry buckets --buckets 24x24 --max-length 24 --out "$work/dit-train" >&2
   say "training on $ranks ranks"
   settings=(--set "run.seed=$seed" --set "stage.0.data=$(realpath "$work")/dit-train")
   [ "$short" = 0 ] || settings+=(--set stage.0.steps=3 --set stage.0.batch_pixels=4096)
